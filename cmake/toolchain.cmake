@@ -5,8 +5,11 @@ endif()
 
 find_program(RON_CCACHE ccache)
 if(RON_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${RON_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${RON_CCACHE})
+  # Precompiled headers are cached by content, so their time stamps must not count.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${RON_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
 find_package(Threads REQUIRED)
@@ -14,7 +17,7 @@ find_package(Threads REQUIRED)
 add_library(ron_flags INTERFACE)
 target_compile_options(ron_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
-                            -Woverloaded-virtual -Wimplicit-fallthrough -Werror>
+                            -Woverloaded-virtual -Wimplicit-fallthrough -Werror -Xclang -fno-pch-timestamp>
   -fno-omit-frame-pointer -fstack-protector-strong -fPIE)
 target_compile_definitions(ron_flags INTERFACE _GLIBCXX_ASSERTIONS)
 target_link_options(ron_flags INTERFACE -fuse-ld=lld-19 -pie -Wl,-z,relro,-z,now)
