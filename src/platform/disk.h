@@ -1,0 +1,68 @@
+// Disk: files as a store needs them. Directories are made 0700 and files 0600; symbolic links are
+// never followed. Every call awaits; none blocks the executor.
+//
+// Durability is explicit: bytes survive a power cut after File::sync, names after
+// Disk::sync_directory. The simulated disk loses or tears everything else.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/result.h"
+#include "platform/task.h"
+
+namespace ron::platform {
+
+enum class OpenMode : std::uint8_t { ReadExisting, WriteExisting, CreateNew, CreateOrOpen };
+
+struct OpenOptions {
+  OpenMode mode = OpenMode::ReadExisting;
+  bool direct = false;  // bypass the page cache where the file system allows it
+};
+
+// Buffers are owned by the call while it runs and come back with its result, so an aborted caller
+// can never leave the kernel writing into freed memory. Errors: StorageFull (no room), NotFound,
+// StorageBusy (I/O error), Internal. Cancel-safe: yes, but an aborted write may or may not have
+// happened.
+class File {
+ public:
+  File() = default;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  virtual ~File() = default;
+
+  // Fills the buffer from `offset`; the buffer comes back shorter only at the end of the file.
+  virtual Task<base::Result<base::Buffer>> read_at(std::uint64_t offset, base::Buffer into) = 0;
+  // Writes all of the buffer or fails.
+  virtual Task<base::Result<base::Buffer>> write_at(std::uint64_t offset, base::Buffer bytes) = 0;
+  // Data and the size needed to read it back are on the medium when this returns.
+  virtual Task<base::Result<void>> sync() = 0;
+  virtual Task<base::Result<std::uint64_t>> size() = 0;
+  virtual Task<base::Result<void>> truncate(std::uint64_t length) = 0;
+};
+
+struct DirectoryEntry {
+  std::string name;
+  bool is_directory = false;
+};
+
+class Disk {
+ public:
+  Disk() = default;
+  Disk(const Disk&) = delete;
+  Disk& operator=(const Disk&) = delete;
+  virtual ~Disk() = default;
+
+  virtual Task<base::Result<std::unique_ptr<File>>> open(std::string path, OpenOptions options) = 0;
+  virtual Task<base::Result<void>> make_directory(std::string path) = 0;  // fine if it is there
+  virtual Task<base::Result<std::vector<DirectoryEntry>>> list(std::string path) = 0;
+  virtual Task<base::Result<void>> rename(std::string from, std::string to) = 0;
+  virtual Task<base::Result<void>> remove(std::string path) = 0;
+  virtual Task<base::Result<void>> sync_directory(std::string path) = 0;
+  virtual Task<base::Result<std::uint64_t>> free_bytes(std::string path) = 0;
+};
+
+}  // namespace ron::platform

@@ -1,0 +1,27 @@
+// Host: everything a service may know of the world outside. Made once by main (posix) or by a
+// simulation, and handed down by reference; it outlives every task.
+#pragma once
+
+#include <span>
+
+#include "platform/blocking.h"
+#include "platform/clock.h"
+#include "platform/disk.h"
+#include "platform/executor.h"
+#include "platform/net.h"
+#include "platform/random.h"
+#include "platform/signals.h"
+
+namespace ron::platform {
+
+struct Host {
+  std::span<Executor* const> cores;  // at least one; cores[0] runs the supervisor
+  Clock& clock;
+  Random& random;
+  Net& net;
+  Disk& disk;
+  Signals& signals;
+  BlockingPool& blocking;
+};
+
+}  // namespace ron::platform

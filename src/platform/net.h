@@ -1,0 +1,119 @@
+// Net: byte streams and listeners. TCP now; Unix sockets and TLS fit the same interfaces.
+//
+// Reads and writes are tried first and waited for only when they would block:
+//
+//   IoResult r = stream.try_read(buffer);
+//   if (r.would_block()) co_await stream.readable().wait();
+//
+// A stream belongs to one executor; all of its calls happen there.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "platform/wait.h"
+
+namespace ron::platform {
+
+// An IP address and port. IPv4 is kept as an IPv4-mapped IPv6 address, so one key serves both.
+struct Endpoint {
+  std::array<std::uint8_t, 16> ip{};
+  std::uint16_t port = 0;
+
+  // `127.0.0.1:8080`, `[::1]:8080`, `localhost:0`. Host names other than localhost are refused:
+  // what a server binds to must not depend on a resolver.
+  static base::Result<Endpoint> parse(std::string_view text);
+  static Endpoint loopback(std::uint16_t port);
+  [[nodiscard]] bool is_v4() const noexcept;
+  [[nodiscard]] std::string text() const;
+  friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
+};
+
+// Outcome of one tried read or write.
+struct IoResult {
+  enum class Kind : std::uint8_t { Bytes, WouldBlock, Eof, Failed };
+  Kind kind = Kind::Bytes;
+  int error = 0;  // errno when Failed
+  std::size_t bytes = 0;
+
+  static IoResult moved(std::size_t n) noexcept { return {Kind::Bytes, 0, n}; }
+  static IoResult blocked() noexcept { return {Kind::WouldBlock, 0, 0}; }
+  static IoResult eof() noexcept { return {Kind::Eof, 0, 0}; }
+  static IoResult failed(int error) noexcept { return {Kind::Failed, error, 0}; }
+  [[nodiscard]] bool ok() const noexcept { return kind == Kind::Bytes; }
+  [[nodiscard]] bool would_block() const noexcept { return kind == Kind::WouldBlock; }
+};
+
+// At most this many spans go into one gathered write.
+inline constexpr std::size_t kGatherSpans = 8;
+
+class Stream {
+ public:
+  Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  virtual ~Stream() = default;
+
+  // Never block and never await. A gathered write may take fewer bytes than offered.
+  virtual IoResult try_read(base::MutableBytes into) noexcept = 0;
+  virtual IoResult try_write(std::span<const base::ByteView> spans) noexcept = 0;
+
+  // Set while a try may succeed; cleared by the try that would block.
+  [[nodiscard]] Event& readable() noexcept { return readable_; }
+  [[nodiscard]] Event& writable() noexcept { return writable_; }
+  // The peer has closed or reset its side (it may be discovered late).
+  [[nodiscard]] virtual bool peer_gone() const noexcept = 0;
+
+  // Sends FIN after what was written.
+  virtual void shutdown_write() noexcept = 0;
+  // Fails every pending and later call; both events are set. The peer sees a reset if data is
+  // unread.
+  virtual void abort() noexcept = 0;
+
+  [[nodiscard]] virtual const Endpoint& peer() const noexcept = 0;
+
+ protected:
+  Event readable_;
+  Event writable_;
+};
+
+class Listener {
+ public:
+  Listener() = default;
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  virtual ~Listener() = default;
+
+  // The next waiting connection, or nullptr when there is none now. `error` is the errno of a
+  // failed accept (for example out of descriptors), else 0.
+  virtual std::unique_ptr<Stream> try_accept(int& error) = 0;
+  [[nodiscard]] Event& acceptable() noexcept { return acceptable_; }
+  [[nodiscard]] virtual const Endpoint& local() const noexcept = 0;
+
+ protected:
+  Event acceptable_;
+};
+
+class Net {
+ public:
+  Net() = default;
+  Net(const Net&) = delete;
+  Net& operator=(const Net&) = delete;
+  virtual ~Net() = default;
+
+  // Listens on behalf of the current executor. Several executors may share one endpoint: the kernel
+  // spreads connections. Port 0 picks a free one; pass the result's endpoint to the next executor.
+  virtual base::Result<std::unique_ptr<Listener>> listen(const Endpoint& endpoint) = 0;
+
+  // Starts a connection on the current executor: it is established when writable() gets set and
+  // `try_write` of nothing does not fail.
+  virtual base::Result<std::unique_ptr<Stream>> connect(const Endpoint& endpoint) = 0;
+};
+
+}  // namespace ron::platform

@@ -1,0 +1,269 @@
+#include "platform/posix/net.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "platform/posix/loop.h"
+
+namespace ron::platform::posix {
+namespace {
+
+constexpr int kBacklog = 4096;
+constexpr std::uint32_t kHangUp = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+
+Loop& current_loop() noexcept { return static_cast<Loop&>(*Executor::current()); }
+
+// Owns a descriptor.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) noexcept : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  [[nodiscard]] int get() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof(sockaddr_storage);
+  sockaddr* get() noexcept { return reinterpret_cast<sockaddr*>(&storage); }
+};
+
+SocketAddress to_socket_address(const Endpoint& endpoint) {
+  SocketAddress address;
+  if (endpoint.is_v4()) {
+    auto& v4 = reinterpret_cast<sockaddr_in&>(address.storage);
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(endpoint.port);
+    std::memcpy(&v4.sin_addr, endpoint.ip.data() + 12, 4);
+    address.length = sizeof v4;
+  } else {
+    auto& v6 = reinterpret_cast<sockaddr_in6&>(address.storage);
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(endpoint.port);
+    std::memcpy(&v6.sin6_addr, endpoint.ip.data(), 16);
+    address.length = sizeof v6;
+  }
+  return address;
+}
+
+Endpoint to_endpoint(const SocketAddress& address) {
+  Endpoint endpoint = Endpoint::loopback(0);
+  if (address.storage.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address.storage);
+    endpoint.port = ntohs(v4.sin_port);
+    std::memcpy(endpoint.ip.data() + 12, &v4.sin_addr, 4);
+  } else {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address.storage);
+    endpoint.port = ntohs(v6.sin6_port);
+    std::memcpy(endpoint.ip.data(), &v6.sin6_addr, 16);
+  }
+  return endpoint;
+}
+
+std::unexpected<base::Error> failed(std::string_view what, const Endpoint& endpoint, int error) {
+  return base::fail(base::Code::UpstreamFail,
+                    std::string(what) + " " + endpoint.text() + ": " + std::strerror(error));
+}
+
+class TcpStream final : public Stream, private IoSource {
+ public:
+  TcpStream(Descriptor socket, Endpoint peer, bool connecting) noexcept
+      : IoSource(&TcpStream::on_events),
+        socket_(std::move(socket)),
+        peer_(peer),
+        connecting_(connecting) {
+    if (!connecting) writable_.set();
+  }
+
+  int start() noexcept {
+    const int one = 1;
+    setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return current_loop().add(socket_.get(), *this);
+  }
+
+  IoResult try_read(base::MutableBytes into) noexcept override {
+    if (aborted_) return IoResult::failed(ECONNABORTED);
+    const ssize_t n = recv(socket_.get(), into.data(), into.size(), MSG_DONTWAIT);
+    if (n < 0) return blocked_or_failed(readable_);
+    if (n == 0) return into.empty() ? IoResult::moved(0) : IoResult::eof();
+    // A short read has emptied the socket: the next edge tells of more. After a hang-up there is no
+    // next edge, so the level stays up until end-of-file is read.
+    if (static_cast<std::size_t>(n) < into.size() && !hung_up_) readable_.clear();
+    return IoResult::moved(static_cast<std::size_t>(n));
+  }
+
+  IoResult try_write(std::span<const base::ByteView> spans) noexcept override {
+    if (aborted_) return IoResult::failed(ECONNABORTED);
+    if (connecting_) {
+      const IoResult state = finish_connect();
+      if (!state.ok()) return state;
+    }
+    std::array<iovec, kGatherSpans> parts;  // NOLINT: filled below
+    std::size_t count = 0;
+    std::size_t offered = 0;
+    for (const base::ByteView span : spans) {
+      if (span.empty()) continue;
+      parts[count++] = {const_cast<std::byte*>(span.data()), span.size()};
+      offered += span.size();
+    }
+    if (count == 0) return IoResult::moved(0);
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = count;
+    const ssize_t n = sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0) return blocked_or_failed(writable_);
+    if (static_cast<std::size_t>(n) < offered) writable_.clear();
+    return IoResult::moved(static_cast<std::size_t>(n));
+  }
+
+  [[nodiscard]] bool peer_gone() const noexcept override { return hung_up_; }
+  void shutdown_write() noexcept override { shutdown(socket_.get(), SHUT_WR); }
+  void abort() noexcept override {
+    aborted_ = true;
+    readable_.set();
+    writable_.set();
+  }
+  [[nodiscard]] const Endpoint& peer() const noexcept override { return peer_; }
+
+ private:
+  static void on_events(IoSource& source, std::uint32_t events) noexcept {
+    auto& stream = static_cast<TcpStream&>(source);
+    if ((events & kHangUp) != 0) stream.hung_up_ = true;
+    if ((events & (EPOLLIN | kHangUp)) != 0) stream.readable_.set();
+    if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) stream.writable_.set();
+  }
+
+  IoResult blocked_or_failed(Event& event) noexcept {
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
+      if (errno != EINTR) event.clear();
+      return IoResult::blocked();
+    }
+    return IoResult::failed(errno);
+  }
+
+  IoResult finish_connect() noexcept {
+    if (!writable_.is_set()) return IoResult::blocked();
+    int error = 0;
+    socklen_t length = sizeof error;
+    getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error != 0) return IoResult::failed(error);
+    connecting_ = false;
+    return IoResult::moved(0);
+  }
+
+  Descriptor socket_;
+  Endpoint peer_;
+  bool connecting_;
+  bool hung_up_ = false;
+  bool aborted_ = false;
+};
+
+int bind_to(const Descriptor& socket, const Endpoint& endpoint, bool shared) {
+  const int one = 1;
+  setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (shared) setsockopt(socket.get(), SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
+  SocketAddress address = to_socket_address(endpoint);
+  return bind(socket.get(), address.get(), address.length) == 0 ? 0 : errno;
+}
+
+Descriptor make_socket(const Endpoint& endpoint) {
+  return Descriptor(
+      socket(endpoint.is_v4() ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+}  // namespace
+
+class TcpListener final : public Listener, private IoSource {
+ public:
+  TcpListener(TcpNet& net, Descriptor socket, Endpoint local) noexcept
+      : IoSource(&TcpListener::on_events), net_(net), socket_(std::move(socket)), local_(local) {}
+  ~TcpListener() override { net_.forget(local_); }
+
+  int start() noexcept { return current_loop().add(socket_.get(), *this); }
+
+  std::unique_ptr<Stream> try_accept(int& error) override {
+    SocketAddress address;
+    const int fd =
+        accept4(socket_.get(), address.get(), &address.length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    error = fd < 0 ? errno : 0;
+    if (fd < 0) {
+      if (error == EAGAIN || error == EINTR || error == ECONNABORTED) {
+        if (error == EAGAIN) acceptable_.clear();
+        error = 0;
+      }
+      return nullptr;
+    }
+    auto stream = std::make_unique<TcpStream>(Descriptor(fd), to_endpoint(address), false);
+    error = stream->start();
+    if (error != 0) return nullptr;
+    return stream;
+  }
+  [[nodiscard]] const Endpoint& local() const noexcept override { return local_; }
+
+ private:
+  static void on_events(IoSource& source, std::uint32_t) noexcept {
+    static_cast<TcpListener&>(source).acceptable_.set();
+  }
+
+  TcpNet& net_;
+  Descriptor socket_;
+  Endpoint local_;
+};
+
+base::Result<std::unique_ptr<Listener>> TcpNet::listen(const Endpoint& endpoint) {
+  const std::lock_guard lock(mutex_);
+  if (endpoint.port != 0 && !bound_.contains(endpoint)) {
+    // Sharing the port between cores would also share it with another process: ask for it alone
+    // first.
+    const Descriptor probe = make_socket(endpoint);
+    const int error = bind_to(probe, endpoint, false);
+    if (error != 0) return failed("cannot listen on", endpoint, error);
+  }
+  Descriptor socket = make_socket(endpoint);
+  if (socket.get() < 0) return failed("cannot listen on", endpoint, errno);
+  const int error = bind_to(socket, endpoint, true);
+  if (error != 0) return failed("cannot listen on", endpoint, error);
+  if (::listen(socket.get(), kBacklog) != 0) return failed("cannot listen on", endpoint, errno);
+  SocketAddress address;
+  getsockname(socket.get(), address.get(), &address.length);
+  const Endpoint local = to_endpoint(address);
+  auto listener = std::make_unique<TcpListener>(*this, std::move(socket), local);
+  bound_.insert(local);
+  const int registered = listener->start();
+  if (registered != 0) return failed("cannot listen on", endpoint, registered);
+  return listener;
+}
+
+void TcpNet::forget(const Endpoint& endpoint) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = bound_.find(endpoint);
+  if (found != bound_.end()) bound_.erase(found);
+}
+
+base::Result<std::unique_ptr<Stream>> TcpNet::connect(const Endpoint& endpoint) {
+  Descriptor socket = make_socket(endpoint);
+  if (socket.get() < 0) return failed("cannot connect to", endpoint, errno);
+  SocketAddress address = to_socket_address(endpoint);
+  const int started = ::connect(socket.get(), address.get(), address.length);
+  if (started != 0 && errno != EINPROGRESS) return failed("cannot connect to", endpoint, errno);
+  auto stream = std::make_unique<TcpStream>(std::move(socket), endpoint, true);
+  const int registered = stream->start();
+  if (registered != 0) return failed("cannot connect to", endpoint, registered);
+  return stream;
+}
+
+}  // namespace ron::platform::posix
