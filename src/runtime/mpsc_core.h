@@ -33,6 +33,9 @@ struct SendError {
   T value;
 };
 
+// How a send succeeded.
+enum class Sent : std::uint8_t { Accepted, DroppedOldest };
+
 enum class Poll : std::uint8_t { Ready, Pending, Closed };
 
 template <class T, class Sync = RealSync>
@@ -48,19 +51,20 @@ class MpscCore {
 
   // RejectNew: Full hands the value back. DropOldest: makes room by dropping the lane's oldest
   // item. Wait: Full hands the value back; use poll_send to wait.
-  std::expected<void, SendError<T>> try_send(T value, std::size_t lane = 0) {
+  std::expected<Sent, SendError<T>> try_send(T value, std::size_t lane = 0) {
     using Kind = typename SendError<T>::Kind;
     const std::lock_guard lock(mutex_);
     if (closed_) return std::unexpected(SendError<T>{Kind::Closed, std::move(value)});
+    Sent sent = Sent::Accepted;
     if (count_ == capacity_) {
-      dropped_.fetch_add(1, std::memory_order_relaxed);
       if (overflow_ != Overflow::DropOldest || lanes_[lane].count == 0) {
         return std::unexpected(SendError<T>{Kind::Full, std::move(value)});
       }
       take(lanes_[lane]);
+      sent = Sent::DroppedOldest;
     }
     put(lanes_[lane], std::move(value));
-    return {};
+    return sent;
   }
 
   // Takes the value when there is room; otherwise links the waiter and leaves the value alone.
@@ -110,12 +114,9 @@ class MpscCore {
 
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] Overflow overflow() const noexcept { return overflow_; }
-  // Samples for metrics: exact at the moment of the last change.
+  // A sample for metrics: exact at the moment of the last change.
   [[nodiscard]] std::size_t depth() const noexcept {
     return depth_.load(std::memory_order_relaxed);
-  }
-  [[nodiscard]] std::uint64_t dropped() const noexcept {
-    return dropped_.load(std::memory_order_relaxed);
   }
 
  private:
@@ -156,7 +157,6 @@ class MpscCore {
   const std::size_t capacity_;
   const Overflow overflow_;
   std::atomic<std::size_t> depth_ = 0;
-  std::atomic<std::uint64_t> dropped_ = 0;
 
   typename Sync::Mutex mutex_;
   std::vector<Lane> lanes_;  // guarded by mutex_, as the rest

@@ -1,0 +1,104 @@
+#include "runtime/child.h"
+
+#include <optional>
+#include <utility>
+
+namespace ron::runtime {
+namespace {
+
+std::string describe(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception of unknown type";
+  }
+}
+
+}  // namespace
+
+// Everything but the constructor runs on the home executor. Each hop there holds a reference, and
+// the task holds one while it runs.
+class ChildRun::State : public std::enable_shared_from_this<State> {
+ public:
+  State(platform::Executor& home, TaskMeters& meters, ChildBody body, Shutdown shutdown,
+        OneshotSender<Outcome> done)
+      : home_(home),
+        meters_(meters),
+        body_(std::move(body)),
+        shutdown_(std::move(shutdown)),
+        done_(std::move(done)) {}
+
+  using Action = void (State::*)();
+  void on_home(Action action) { home_.post(*new Hop(shared_from_this(), action)); }
+
+  void start() {
+    meters_.spawned.add();
+    run_.emplace(*this, body_(shutdown_));
+    alive_ = shared_from_this();
+  }
+  void abort() {
+    if (!run_) return;
+    meters_.aborted.add();
+    outcome_ = {Outcome::Kind::Aborted, {}};
+    finish();
+  }
+
+ private:
+  struct Hop : platform::Job {
+    Hop(std::shared_ptr<State> target, Action what) noexcept
+        : Job(&Hop::land), state(std::move(target)), action(what) {}
+    static void land(Job& job) noexcept {
+      const std::unique_ptr<Hop> self(static_cast<Hop*>(&job));
+      ((*self->state).*(self->action))();
+    }
+    std::shared_ptr<State> state;
+    Action action;
+  };
+
+  struct Run : RootTask {
+    Run(State& state, platform::Task<void> task)
+        : RootTask(std::move(task), &Run::done), owner(state) {}
+    static void done(RootTask& root, std::exception_ptr failure) noexcept {
+      State& state = static_cast<Run&>(root).owner;
+      if (failure) {
+        state.meters_.panicked.add();
+        state.outcome_ = {Outcome::Kind::Failed, describe(failure)};
+      }
+      state.on_home(&State::finish);
+    }
+    State& owner;
+  };
+
+  void finish() {
+    if (!run_) return;
+    run_.reset();
+    std::move(done_).send(std::move(outcome_));
+    alive_.reset();
+  }
+
+  platform::Executor& home_;
+  TaskMeters& meters_;
+  ChildBody body_;
+  Shutdown shutdown_;
+  OneshotSender<Outcome> done_;
+  Outcome outcome_;
+  std::shared_ptr<State> alive_;
+  std::optional<Run> run_;
+};
+
+ChildRun::ChildRun(platform::Executor& home, TaskMeters& meters, ChildBody body, Shutdown shutdown)
+    : ChildRun(home, meters, std::move(body), std::move(shutdown), oneshot<Outcome>()) {}
+
+ChildRun::ChildRun(platform::Executor& home, TaskMeters& meters, ChildBody body, Shutdown shutdown,
+                   Reply reply)
+    : state_(std::make_shared<State>(home, meters, std::move(body), std::move(shutdown),
+                                     std::move(reply.first))),
+      done_(std::move(reply.second)) {
+  state_->on_home(&State::start);
+}
+
+void ChildRun::abort() { state_->on_home(&State::abort); }
+
+}  // namespace ron::runtime

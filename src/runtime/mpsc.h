@@ -1,0 +1,101 @@
+// Mpsc<T>: the bounded queue of a service. See mpsc_core.h for the rules it keeps.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <utility>
+
+#include "platform/task.h"
+#include "runtime/metric_names.h"
+#include "runtime/topology.h"
+#include "runtime/waiting.h"
+
+namespace ron::runtime {
+
+// Any thread may send; receivers wait on their own executors. Built from a declaration only. The
+// owner closes it and keeps it alive until every receiver has returned.
+template <class T>
+class Mpsc {
+ public:
+  Mpsc(Topology& topology, const ChannelDecl& decl, std::size_t capacity, std::size_t lanes = 1)
+      : core_(capacity, decl.overflow, lanes),
+        live_{&decl, capacity, [this] { return core_.depth(); }},
+        registration_(topology.add(live_)),
+        depth_(topology.meters().gauge_fn(
+            metrics::kQueueDepth, {decl.name},
+            [this] { return static_cast<std::int64_t>(core_.depth()); })),
+        dropped_(topology.meters().counter(metrics::kQueueDroppedTotal, {decl.name})) {}
+  Mpsc(const Mpsc&) = delete;
+  Mpsc& operator=(const Mpsc&) = delete;
+
+  // Never waits. Full (by the declared policy) and Closed hand the value back; drops are counted.
+  std::expected<Sent, SendError<T>> try_send(T value, std::size_t lane = 0) {
+    auto sent = core_.try_send(std::move(value), lane);
+    const bool dropped =
+        sent ? *sent == Sent::DroppedOldest : sent.error().kind == SendError<T>::Kind::Full;
+    if (dropped) dropped_.add();
+    return sent;
+  }
+
+  // Waits for room under the deadline. Cancel-safe: an aborted send has not happened.
+  platform::Task<std::expected<void, SendError<T>>> send(T value, Deadline deadline,
+                                                         std::size_t lane = 0) {
+    const Waited waited = co_await wait_for(SendOp{&core_, &value, lane}, deadline);
+    if (waited == Waited::Ready) co_return std::expected<void, SendError<T>>{};
+    using Kind = typename SendError<T>::Kind;
+    co_return std::unexpected(
+        SendError<T>{waited == Waited::Closed ? Kind::Closed : Kind::Full, std::move(value)});
+  }
+
+  // The next item of the lane, or why there is none: Closed (and drained) or TimedOut. Cancel-safe:
+  // no item is lost.
+  platform::Task<std::expected<T, Waited>> recv(Deadline deadline = {}, std::size_t lane = 0) {
+    std::optional<T> item;
+    const Waited waited = co_await wait_for(RecvOp{&core_, &item, lane}, deadline);
+    if (waited != Waited::Ready) co_return std::unexpected(waited);
+    co_return std::move(*item);
+  }
+  // The same, returning Stopped once a stop is requested and nothing is queued. Cancel-safe.
+  platform::Task<std::expected<T, Waited>> recv_or_stop(Shutdown shutdown, std::size_t lane = 0) {
+    std::optional<T> item;
+    const Waited waited =
+        co_await wait_for(RecvOp{&core_, &item, lane}, Deadline(), std::move(shutdown));
+    if (waited != Waited::Ready) co_return std::unexpected(waited);
+    co_return std::move(*item);
+  }
+
+  std::optional<T> try_recv(std::size_t lane = 0) {
+    std::optional<T> item;
+    core_.try_recv(item, lane);
+    return item;
+  }
+
+  void close() noexcept { core_.close(); }
+  [[nodiscard]] std::size_t depth() const noexcept { return core_.depth(); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return core_.capacity(); }
+
+ private:
+  using Core = MpscCore<T>;
+  struct SendOp {
+    Core* core;
+    T* value;
+    std::size_t lane;
+    Poll poll(platform::Waiter& waiter) { return core->poll_send(*value, waiter, lane); }
+    void forget(platform::Waiter& waiter) noexcept { core->forget_sender(waiter); }
+  };
+  struct RecvOp {
+    Core* core;
+    std::optional<T>* item;
+    std::size_t lane;
+    Poll poll(platform::Waiter& waiter) { return core->poll_recv(*item, waiter, lane); }
+    void forget(platform::Waiter& waiter) noexcept { core->forget_receiver(waiter, lane); }
+  };
+
+  Core core_;
+  Topology::Live live_;
+  Topology::Registration registration_;
+  GaugeRegistration depth_;
+  Counter& dropped_;
+};
+
+}  // namespace ron::runtime
