@@ -186,22 +186,22 @@ HeadOutcome HeadParser::parse(std::string_view buffer, RequestHead& out) noexcep
   const HeadOutcome scanned = scanner_.scan(buffer);
   if (scanned.progress == Progress::Done) {
     const Checked<> filled = out.fill(buffer, scanner_);
-    scanner_.reset();
+    reset();
     return filled ? scanned : HeadOutcome::bad(filled.error());
   }
-  // A request line that is wrong by itself is told so before the head is told it is too long.
-  const std::size_t lines = scanner_.line_count();
-  const bool leading_empty = lines > 0 && scanner_.line(buffer, 0).empty();
-  const std::size_t first = leading_empty ? 1 : 0;
-  Checked<> start;
-  if (lines <= first) {
-    if (scanned.refusal.code == Code::HeadTooLarge || scanned.progress == Progress::NeedMore) {
-      start = check_unfinished(buffer);
-    }
-  } else if (scanned.refusal.code == Code::HeadTooLarge) {
-    start = out.parse_request_line(scanner_.line(buffer, first));
-  }
+  const bool too_large = scanned.refusal.code == Code::HeadTooLarge;
+  if (scanned.progress == Progress::Bad && !too_large) return scanned;
+  const Checked<> start = check_start(buffer, out);
   return start ? scanned : HeadOutcome::bad(start.error());
+}
+
+Checked<> HeadParser::check_start(std::string_view buffer, RequestHead& out) noexcept {
+  if (start_checked_) return {};
+  const std::size_t lines = scanner_.line_count();
+  const std::size_t first = lines > 0 && scanner_.line(buffer, 0).empty() ? 1 : 0;
+  if (lines <= first) return check_unfinished(buffer);
+  start_checked_ = true;
+  return out.parse_request_line(scanner_.line(buffer, first));
 }
 
 HeadOutcome parse_head(std::string_view buffer, RequestHead& out) noexcept {

@@ -51,15 +51,22 @@ struct RequestHead : MessageHead {
 class HeadParser {
  public:
   // `buffer` begins at the head and holds everything received since. NeedMore: call again with the
-  // same bytes and more behind them; bytes already seen are not scanned again. Done: `out` is
-  // filled, the head is buffer[0, consumed) and the parser is ready for the next one.
-  // Bad: close the connection after the reply; reset() before any other use.
+  // same bytes and more behind them; bytes already seen are not scanned again, `out` means nothing.
+  // Done: `out` is filled, the head is buffer[0, consumed) and the parser is ready for the next
+  // one. Bad: close the connection after the reply; reset() before any other use.
   HeadOutcome parse(std::string_view buffer, RequestHead& out) noexcept;
 
-  void reset() noexcept { scanner_.reset(); }
+  void reset() noexcept {
+    scanner_.reset();
+    start_checked_ = false;
+  }
 
  private:
+  // Refuses a wrong request line as soon as it is there, without waiting for the rest of the head.
+  Checked<> check_start(std::string_view buffer, RequestHead& out) noexcept;
+
   HeadScanner scanner_;
+  bool start_checked_ = false;
 };
 
 // A head that is expected to be complete.

@@ -317,6 +317,14 @@ TEST(HeadParser, RefusesALongTargetBeforeItEnds) {
   EXPECT_EQ(parser.parse(std::string(5000, 'a'), head).refusal.code, Code::Malformed);
 }
 
+TEST(HeadParser, RefusesAWrongRequestLineBeforeTheHeadEnds) {
+  for (const std::string_view text : {"GET / HTTP/2.0\r\nHost", "GET /\r\n", " GET / HTTP/1.1\r\nA",
+                                      "\r\n@", "GET / HTTP/1.1 \r\nHost: a\r\n"}) {
+    RequestHead head;
+    EXPECT_EQ(parse_head(text, head).progress, Progress::Bad) << text;
+  }
+}
+
 TEST(HeadParser, ReadsConnectionAndExpect) {
   struct Persistence {
     std::string text;
