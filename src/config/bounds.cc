@@ -165,7 +165,7 @@ std::string allowed_text(const KeyDecl& decl) {
   }
   const bool sized = decl.kind == Kind::Text;
   const bool listed = decl.kind == Kind::TextList || decl.kind == Kind::Records;
-  const std::string unit = sized ? "bytes" : listed ? "items" : o.unit;
+  const std::string unit = sized ? "bytes" : listed ? "items" : "";
   if (!out.empty() && !unit.empty()) out += " " + unit;
   std::string danger;
   if (!o.safe_min.empty()) danger = "below " + o.safe_min;

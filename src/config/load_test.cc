@@ -175,8 +175,7 @@ TEST(Load, HardBoundsHoldOnBothSides) {
             "ron.toml:2: storage.durability.repair_pacing: 1KB/s is too small; allowed at least "
             "1MiB/s");
   EXPECT_EQ(storage_problem("server.max_rps = 4294967296"),
-            "ron.toml:2: storage.server.max_rps: 4294967296 is too large; allowed 1 to 4294967295 "
-            "requests per second")
+            "ron.toml:2: storage.server.max_rps: 4294967296 is too large; allowed 1 to 4294967295")
       << "what the member cannot hold is out of bounds";
   EXPECT_EQ(storage_problem("placement.region = \"" + std::string(65, 'x') + "\""),
             "ron.toml:2: storage.placement.region: 65 bytes of text is too large; allowed at most "

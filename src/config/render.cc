@@ -94,7 +94,7 @@ void markdown_row(std::string& out, const std::string& name, const KeyDecl& decl
 }
 
 void sample_key(std::string& out, const std::string& leaf, const KeyDecl& decl, SampleKeys keys) {
-  out += "# " + decl.help + "\n# " + type_text(decl);
+  out += "\n# " + decl.help + "\n# " + type_text(decl);
   if (const std::string allowed = allowed_text(decl); !allowed.empty()) out += ", " + allowed;
   out += "; reload: " + std::string(reload_name(decl.reload)) + "\n";
   if (keys == SampleKeys::Commented) out += "# ";

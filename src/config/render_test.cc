@@ -92,7 +92,7 @@ TEST(SampleToml, CommentedKeysLeaveTheDefaultsInForce) {
     EXPECT_EQ(entry.source.layer, Layer::Default) << entry.key;
   }
   EXPECT_TRUE(contains(sample,
-                       "[storage.limits]\n# largest request body\n# size, 1KiB to 1MiB; reload: "
+                       "[storage.limits]\n\n# largest request body\n# size, 1KiB to 1MiB; reload: "
                        "hot\n# max_body_bytes = \"1MiB\"\n"));
 }
 

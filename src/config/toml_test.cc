@@ -37,6 +37,39 @@ TEST(ParseToml, SaysWhereTheSyntaxBreaks) {
   EXPECT_NE(root.error().what.find("not valid TOML"), std::string::npos);
 }
 
+TEST(ParseToml, AMissingPairOfQuotesIsExplained) {
+  for (const char* text : {"a = 5s", "a = 64KiB", "a = debug"}) {
+    const auto root = parse_toml(text);
+    ASSERT_FALSE(root);
+    EXPECT_NE(root.error().what.find("need quotes, for example \"5s\""), std::string::npos) << text;
+  }
+}
+
+TEST(ParseToml, SyntaxErrorsDoNotRepeatValues) {
+  for (const char* text : {"a = 31337313373133731337", "a = -31337313373133731337", "a = hunter2",
+                           "a = 1e31337", "a = \"31337", "a = 'hunter2\n", "a = [hunter2]"}) {
+    const auto root = parse_toml(text);
+    ASSERT_FALSE(root);
+    EXPECT_EQ(root.error().what.find("31337"), std::string::npos) << root.error().what;
+    EXPECT_EQ(root.error().what.find("hunter2"), std::string::npos) << root.error().what;
+  }
+}
+
+TEST(ParseToml, RefusesHeadersThatDoNotStartWithAKey) {
+  for (const char* text :
+       {"[@", "[@]", "[ =]", "[[#]]", "[\n]", "[.a]", "[a.]", "[a.@]", "[", "[["}) {
+    EXPECT_FALSE(parse_toml(text)) << text;
+  }
+}
+
+TEST(ParseToml, LettersOutsideAsciiAreTextAndNothingElse) {
+  EXPECT_TRUE(
+      parse_toml("# é\u3042\na = \"é\u3042\u031E\"\nb = \"\"\"\\\n  é\"\"\"\n\"ж\" = 'ñ'\n"));
+  for (const char* text : {"é = 1", "a\u031E = 1", "a = é", "[\u3042]", "a = 1 é"}) {
+    EXPECT_FALSE(parse_toml(text)) << text;
+  }
+}
+
 TEST(ParseToml, RefusesDuplicateKeys) {
   const auto root = parse_toml("[s]\na = 1\na = 2\n");
   ASSERT_FALSE(root);
