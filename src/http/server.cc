@@ -116,7 +116,7 @@ platform::Task<void> Server::Core::run(runtime::Shutdown shutdown) {
 }
 
 void Server::Core::retire_all() {
-  if (current_) {
+  if (current_ && current_->listener) {
     current_->closing = true;
     current_->listener->acceptable().nudge();
   }

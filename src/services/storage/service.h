@@ -54,6 +54,7 @@ class Service {
   void on_give_up(std::function<void()> tell) { tell_give_up_ = std::move(tell); }
 
   [[nodiscard]] std::shared_ptr<const config::Config> config() const { return config_.get(); }
+  [[nodiscard]] std::shared_ptr<const auth::Keyring> keyring() const { return gate_.keyring(); }
   [[nodiscard]] runtime::Meters& meters() noexcept { return meters_; }
   [[nodiscard]] observe::Log log() const { return log_; }
 
