@@ -31,7 +31,10 @@ World::World(std::uint64_t seed, Options options)
   trace(TraceKind::Event, seed);
 }
 
-World::~World() = default;
+World::~World() {
+  // What was under way holds files and connections of the nodes: it goes first.
+  const std::vector<Event> dropped = std::move(events_);
+}
 
 Node& World::add_node(NodeOptions options) {
   nodes_.push_back(std::make_unique<Node>(*this, static_cast<NodeId>(nodes_.size()), options));
