@@ -1,14 +1,21 @@
 #include "platform/posix/host.h"
 
+#include <cerrno>
 #include <csignal>
+#include <cstddef>
+#include <cstdlib>
 #include <latch>
 #include <set>
 #include <string>
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "platform/contract_world.h"
@@ -222,6 +229,44 @@ TEST(PosixDisk, SaysWhichEngineIsInUse) {
   EXPECT_EQ(pool.disk().engine(), DiskEngine::Pool);
   EXPECT_EQ(name(DiskEngine::Pool), "blocking pool");
   EXPECT_EQ(name(DiskEngine::Uring), "io_uring");
+}
+
+// From now on the kernel refuses this process an io_uring, as many containers do.
+bool forbid_uring() {
+  std::array<sock_filter, 4> filter = {{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+Task<void> write_and_check(Disk* disk, std::string at, bool* same) {
+  auto file = co_await disk->open(at, {OpenMode::CreateNew, false});
+  base::Buffer buffer(3);
+  std::ranges::fill(buffer.span(), std::byte{'x'});
+  const auto written = co_await (*file)->write_at(0, std::move(buffer));
+  const auto synced = co_await (*file)->sync();
+  const auto read = co_await (*file)->read_at(0, base::Buffer(10));
+  *same = written && synced && read && base::as_text(read->view()) == "xxx";
+}
+
+int work_without_uring(const std::string& at) {
+  if (!forbid_uring()) return 2;
+  PosixHost machine;
+  if (machine.disk().engine() != DiskEngine::Pool) return 3;
+  bool same = false;
+  if (!run_task(machine, write_and_check(&machine.host().disk, at, &same))) return 4;
+  return same ? 0 : 5;
+}
+
+TEST(PosixDisk, FallsBackWhereUringIsForbidden) {
+  const test::ScratchDirectory scratch;
+  EXPECT_EXIT(std::_Exit(work_without_uring(scratch.path() + "/f")), testing::ExitedWithCode(0),
+              "");
 }
 
 Task<void> write_some(Disk* disk, std::string at, std::atomic<int>* left, PosixHost* machine) {
