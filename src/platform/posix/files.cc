@@ -91,6 +91,15 @@ base::Result<void> make_private_directory(const std::string& path) {
   return {};
 }
 
+base::Result<std::vector<std::string>> list_directory(const std::string& path) {
+  std::vector<DirectoryEntry> entries;
+  const int error = names::list(path, entries);
+  if (error != 0) return failed("cannot list", path, error);
+  std::vector<std::string> listed;
+  for (DirectoryEntry& entry : entries) listed.push_back(std::move(entry.name));
+  return listed;
+}
+
 base::Result<unsigned> file_mode(const std::string& path) {
   struct stat status{};
   if (stat(path.c_str(), &status) != 0) return failed("cannot stat", path, errno);

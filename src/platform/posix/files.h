@@ -17,6 +17,8 @@ base::Result<std::string> read_small_file(const std::string& path, std::size_t m
 base::Result<void> write_private_file(const std::string& path, std::string_view text);
 // Makes the directory and its missing parents with mode 0700; fine if it is there.
 base::Result<void> make_private_directory(const std::string& path);
+// Names of what is in the directory, sorted.
+base::Result<std::vector<std::string>> list_directory(const std::string& path);
 // Permission bits, for example 0600.
 base::Result<unsigned> file_mode(const std::string& path);
 
