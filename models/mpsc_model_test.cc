@@ -148,6 +148,22 @@ TEST(MpscModel, CloseAtAnyTimeLosesNothingAccepted) {
   expect_holds("mpsc/2 waiting producers, capacity 2, close", waiting_producers(2, 1, true));
 }
 
+TEST(MpscModel, ReceiversShareTheWork) {
+  expect_holds("mpsc/2 producers, 2 receivers, capacity 1", [](Model& model) {
+    auto queue = std::make_shared<Queue<ModelSync>>(1, Overflow::RejectNew);
+    for (const int id : {0, 1}) {
+      model.thread("producer " + std::to_string(id), [=] {
+        queue->try_send_all(id, 1);
+        queue->producer_done(2);
+      });
+      model.thread("receiver " + std::to_string(id), [=] {
+        check(queue->receive(kAll) == Waited::Closed, "every receiver learns of the end");
+      });
+    }
+    model.finally([=] { queue->check_all_delivered(); });
+  });
+}
+
 Scenario rejecting(std::size_t capacity, int items, bool close_any_time) {
   return [=](Model& model) {
     auto queue = std::make_shared<Queue<ModelSync>>(capacity, Overflow::RejectNew);
@@ -287,6 +303,7 @@ Scenario two_lanes(std::size_t capacity, std::array<int, 2> items) {
 
 TEST(MpscModel, LanesShareTheCapacityWithoutStarvingEachOther) {
   expect_holds("mpsc/2 lanes, capacity 1", two_lanes(1, {1, 1}));
+  expect_holds("mpsc/2 lanes, capacity 1, 2 items on one", two_lanes(1, {2, 1}));
   expect_holds("mpsc/2 lanes, capacity 2", two_lanes(2, {1, 1}));
 }
 
