@@ -48,7 +48,7 @@ class Explorer {
   [[nodiscard]] bool on_thread() const noexcept { return running_ != nullptr; }
   void pause(Mutex* mutex, Parker* parker, Patience patience);
   void lock(Mutex& mutex);
-  int unpark(Parker& parker, Patience patience);
+  WakeUp* unpark(Parker& parker, Patience patience);
   int decide(int options);
   void fail(std::string what);
   void enter_section() { running_->sections += 1; }
@@ -70,7 +70,7 @@ class Explorer {
     [[nodiscard]] bool can_run() const noexcept {
       if (finished()) return false;
       if (mutex != nullptr) return !mutex->held_;
-      if (parker != nullptr) return patience == Patience::MayGiveUp || !parker->queued_.empty();
+      if (parker != nullptr) return patience == Patience::MayGiveUp || parker->first_ != nullptr;
       return true;
     }
   };
@@ -232,13 +232,15 @@ void Explorer::lock(Mutex& mutex) {
   running_->sections += 1;
 }
 
-// Which of the queued wake-ups is consumed; their number if the thread gives up.
-int Explorer::unpark(Parker& parker, Patience patience) {
+// The queued wake-up to be consumed; nullptr if the thread gives up.
+WakeUp* Explorer::unpark(Parker& parker, Patience patience) {
   pause(nullptr, &parker, patience);
   running_->unparked = true;
-  const auto wakes = static_cast<int>(parker.queued_.size());
-  const int chosen = decide(wakes + (patience == Patience::MayGiveUp ? 1 : 0));
-  steps_.back().what = chosen == wakes ? "gives up" : "is woken";
+  int options = patience == Patience::MayGiveUp ? 1 : 0;
+  for (const WakeUp* wake = parker.first_; wake != nullptr; wake = wake->next_queued_) ++options;
+  WakeUp* chosen = parker.first_;
+  for (int skip = decide(options); skip > 0; --skip) chosen = chosen->next_queued_;
+  steps_.back().what = chosen != nullptr ? "is woken" : "gives up";
   return chosen;
 }
 
@@ -313,21 +315,25 @@ void leave_unguarded() {
 bool Parker::park(Patience patience) {
   check(on_thread(), "only a logical thread parks");
   check(!Explorer::current->in_section(), "nobody parks with a lock held");
-  const auto chosen = static_cast<std::size_t>(Explorer::current->unpark(*this, patience));
-  if (chosen == queued_.size()) return false;
-  queued_.erase(queued_.begin() + static_cast<std::ptrdiff_t>(chosen));
-  return true;
+  WakeUp* wake = Explorer::current->unpark(*this, patience);
+  return wake != nullptr && wake->take_back();
 }
 
 void WakeUp::wake() {
   check(!on_thread() || Explorer::current->in_section(), "a waiter is woken under its list's lock");
-  if (!queued()) parker_->queued_.push_back(this);
+  if (std::exchange(queued_, true)) return;
+  next_queued_ = nullptr;
+  WakeUp** end = &parker_->first_;
+  while (*end != nullptr) end = &(*end)->next_queued_;
+  *end = this;
 }
 
-bool WakeUp::take_back() { return std::erase(parker_->queued_, this) > 0; }
-
-bool WakeUp::queued() const noexcept {
-  return std::ranges::find(parker_->queued_, this) != parker_->queued_.end();
+bool WakeUp::take_back() {
+  if (!std::exchange(queued_, false)) return false;
+  WakeUp** place = &parker_->first_;
+  while (*place != this) place = &(*place)->next_queued_;
+  *place = next_queued_;
+  return true;
 }
 
 }  // namespace ron::models

@@ -122,7 +122,9 @@ class Parker {
  private:
   friend class WakeUp;
   friend class Explorer;
-  std::vector<WakeUp*> queued_;
+  // The wake-ups queued, oldest first: a list through them, because a frozen thread is never
+  // unwound and must not own memory.
+  WakeUp* first_ = nullptr;
 };
 
 // WakeUp: the job a woken waiter posts to its owner's executor.
@@ -135,10 +137,14 @@ class WakeUp {
 
   void wake();
   bool take_back();
-  [[nodiscard]] bool queued() const noexcept;
+  [[nodiscard]] bool queued() const noexcept { return queued_; }
 
  private:
+  friend class Parker;
+  friend class Explorer;
   Parker* parker_;
+  WakeUp* next_queued_ = nullptr;
+  bool queued_ = false;
 };
 
 // WaiterOf: the model of platform::Waiter, with its contract checked. Seeded bugs derive from it.
