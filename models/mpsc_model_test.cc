@@ -164,6 +164,32 @@ TEST(MpscModel, ReceiversShareTheWork) {
   });
 }
 
+// Nobody comes back for a second item and nobody closes: each item must wake somebody.
+TEST(MpscModel, EachItemWakesAReceiver) {
+  expect_holds("mpsc/2 items, 2 receivers of one each", [](Model& model) {
+    auto queue = std::make_shared<Queue<ModelSync>>(2, Overflow::RejectNew);
+    model.thread("producer", [=] { queue->try_send_all(0, 2); });
+    for (const char* name : {"first receiver", "second receiver"}) {
+      model.thread(name, [=] { queue->receive(1); });
+    }
+    model.finally([=] { check(queue->received == queue->sent, "items arrive once, in order"); });
+  });
+}
+
+TEST(MpscModel, CloseReleasesEveryWaitingSender) {
+  expect_holds("mpsc/2 senders wait for room, close", [](Model& model) {
+    auto queue = std::make_shared<Queue<ModelSync>>(1, Overflow::Wait);
+    for (const int producer : {0, 1}) {
+      model.thread("producer " + std::to_string(producer), [=] { queue->send_all(producer, 2); });
+    }
+    model.thread("closer", [=] { queue->close(); });
+    model.finally([=] {
+      queue->receive(kAll);
+      queue->check_all_delivered();
+    });
+  });
+}
+
 Scenario rejecting(std::size_t capacity, int items, bool close_any_time) {
   return [=](Model& model) {
     auto queue = std::make_shared<Queue<ModelSync>>(capacity, Overflow::RejectNew);

@@ -83,6 +83,19 @@ TEST(SemaphoreModel, ReleaseAgainstCancelConservesPermits) {
   expect_holds("semaphore/1 permit, 4 threads, 2 may give up", contenders(1, 2, 2));
 }
 
+// Permits are not given back, so each release must wake somebody.
+TEST(SemaphoreModel, EachReleaseWakesAWaiter) {
+  expect_holds("semaphore/2 releases, 2 waiters", [](Model& model) {
+    auto gate = std::make_shared<Gatekeeper<ModelSync>>(2);
+    while (gate->try_acquire()) continue;
+    for (const char* name : {"first", "second"}) {
+      model.thread(std::string(name) + " holder", [=] { gate->release(); });
+      model.thread(std::string(name) + " waiter", [=] { gate->acquire(); });
+    }
+    model.finally([=] { check(gate->core.free() == 0, "permits are conserved"); });
+  });
+}
+
 TEST(SemaphoreModel, TryingDoesNotDisturbTheWaiting) {
   expect_holds("semaphore/1 permit, 2 waiting, 1 trying", [](Model& model) {
     auto gate = std::make_shared<Gatekeeper<ModelSync>>(1);
