@@ -2,6 +2,8 @@
 // assert that the explorer finds it, so that its silence about the real code means something.
 #pragma once
 
+#include <utility>
+
 #include "explorer.h"
 
 namespace ron::models {
