@@ -19,6 +19,8 @@ using base::Code;
 namespace {
 
 constexpr base::Duration kLinger = std::chrono::seconds(1);
+constexpr std::size_t kByReferenceBytes =
+    32 * base::kKiB;  // below it a copy is cheaper than a second call
 constexpr std::size_t kHeadOutBytes =
     2 * base::kKiB;  // rendered heads; prepared lines are copied in
 
@@ -296,14 +298,25 @@ platform::Task<WireEnd> Connection::send(Work* work, Response* response) {
   if (head.empty()) co_return WireEnd::Closed;
   const bool head_only = work->head.method == Method::Head || response->no_content_length;
   if (response->source && !head_only) co_return co_await send_source(work, head, response);
-  std::array<base::ByteView, 2> spans = {base::as_bytes(head),
-                                         head_only ? base::ByteView() : response->body()};
-  const std::size_t body_bytes = spans[1].size();
+  const base::ByteView body = head_only ? base::ByteView() : response->body();
+  const WireEnd end = co_await send_whole(work, base::as_bytes(head), body, response->memory);
+  if (end == WireEnd::None) core_.sent_bytes.add(body.size());
+  co_return end;
+}
+
+// Small bodies are copied into the packet that carries the head; large ones go by reference.
+platform::Task<WireEnd> Connection::send_whole(Work* work, base::ByteView head, base::ByteView body,
+                                               const platform::SendMemory* memory) {
+  const base::Duration timeout = work->settings->write_timeout;
   WireEnd end = WireEnd::None;
-  if (!wire_.try_write(spans, end) && end == WireEnd::None) {
-    end = co_await wire_.write(spans, work->settings->write_timeout);
+  if (memory != nullptr && body.size() >= kByReferenceBytes) {
+    const bool done = wire_.try_send(head, *memory, body, end);
+    if (!done && end == WireEnd::None) end = co_await wire_.send(head, memory, body, timeout);
+    co_return end;
   }
-  if (end == WireEnd::None) core_.sent_bytes.add(body_bytes);
+  std::array<base::ByteView, 2> spans = {head, body};
+  const bool done = wire_.try_write(spans, end);
+  if (!done && end == WireEnd::None) end = co_await wire_.write(spans, timeout);
   co_return end;
 }
 

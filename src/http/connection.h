@@ -77,6 +77,8 @@ class Connection {
   platform::Task<bool> answer_one(Work* work);
   platform::Task<Response> respond(Work* work);
   platform::Task<WireEnd> send(Work* work, Response* response);
+  platform::Task<WireEnd> send_whole(Work* work, base::ByteView head, base::ByteView body,
+                                     const platform::SendMemory* memory);
   platform::Task<WireEnd> send_source(Work* work, std::string_view head, Response* response);
   base::Result<void> route(Work& work);
   std::optional<Response> admit(Work& work);

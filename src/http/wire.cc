@@ -150,14 +150,52 @@ platform::Task<WireEnd> Wire::write(std::array<base::ByteView, 2> spans, base::D
         co_return WireEnd::None;
       }
       if (end != WireEnd::None) co_return end;
-      const std::size_t now_left = spans[0].size() + spans[1].size();
-      if (left - now_left >= kProgressBytes) {
-        left = now_left;
-        watch_in(timeout);
-      }
+      note_progress(left, spans[0].size() + spans[1].size(), timeout);
     } else {
       co_await stream_->writable().wait();
     }
+  }
+  co_return WireEnd::TimedOut;
+}
+
+void Wire::note_progress(std::size_t& left, std::size_t now_left, base::Duration timeout) noexcept {
+  if (left - now_left < kProgressBytes) return;
+  left = now_left;
+  watch_in(timeout);
+}
+
+bool Wire::try_send(base::ByteView& head, const platform::SendMemory& memory, base::ByteView& piece,
+                    WireEnd& end) noexcept {
+  if (!head.empty()) {
+    const auto flush =
+        piece.size() <= kJoinHeadBytes ? platform::Flush::WithNext : platform::Flush::Now;
+    const IoResult result = stream_->try_write({&head, 1}, flush);
+    if (result.ok()) head = head.subspan(result.bytes);
+    if (!result.ok() && !result.would_block()) end = WireEnd::Closed;
+    if (!head.empty()) return false;
+  }
+  const IoResult result = stream_->try_send(memory, piece);
+  if (result.ok()) piece = piece.subspan(result.bytes);
+  if (!result.ok() && !result.would_block()) end = WireEnd::Closed;
+  return piece.empty();
+}
+
+platform::Task<WireEnd> Wire::send(base::ByteView head, const platform::SendMemory* memory,
+                                   base::ByteView piece, base::Duration timeout) {
+  WireEnd end = WireEnd::None;
+  std::size_t left = head.size() + piece.size();
+  watch_in(timeout);
+  while (!timed_out_) {
+    if (!stream_->writable().is_set()) {
+      co_await stream_->writable().wait();
+      continue;
+    }
+    if (try_send(head, *memory, piece, end)) {
+      unwatch();
+      co_return WireEnd::None;
+    }
+    if (end != WireEnd::None) co_return end;
+    note_progress(left, head.size() + piece.size(), timeout);
   }
   co_return WireEnd::TimedOut;
 }

@@ -81,6 +81,14 @@ class Wire : private platform::Timer {
   // The part of write() that needs no waiting: true when everything went out at once.
   bool try_write(std::array<base::ByteView, 2>& spans, WireEnd& end) noexcept;
 
+  // Writes a head and then a piece of `memory`, by reference where the kernel can. Both must stay
+  // valid until it returns. Same rules as write().
+  platform::Task<WireEnd> send(base::ByteView head, const platform::SendMemory* memory,
+                               base::ByteView piece, base::Duration timeout);
+  // The part of send() that needs no waiting: both views shrink by what went out.
+  bool try_send(base::ByteView& head, const platform::SendMemory& memory, base::ByteView& piece,
+                WireEnd& end) noexcept;
+
   // Wakes a reader that waits for the next request, so that it looks around.
   void interrupt() noexcept { stream_->readable().nudge(); }
   [[nodiscard]] bool timed_out() const noexcept { return timed_out_; }
@@ -91,8 +99,13 @@ class Wire : private platform::Timer {
 
  private:
   static constexpr std::size_t kProgressBytes = 4 * base::kKiB;
+  // Up to here head and body leave as one packet; a larger body sends best when it starts a packet
+  // of its own.
+  static constexpr std::size_t kJoinHeadBytes = 128 * base::kKiB;
   static constexpr std::size_t kLingerBytes = 4 * base::kMiB;
 
+  // Watches the writer: enough progress since the last look restarts the clock.
+  void note_progress(std::size_t& left, std::size_t now_left, base::Duration timeout) noexcept;
   static void fired(platform::Timer& timer) noexcept;
   void on_timer() noexcept;
   void make_room() noexcept;
