@@ -21,6 +21,7 @@ template <class Waiter>
 class WaitList {
  public:
   [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
+  [[nodiscard]] Waiter* front() const noexcept { return head_; }
 
   void push_back(Waiter& waiter) noexcept {
     if (waiter.linked) return;
@@ -45,14 +46,14 @@ class WaitList {
   void wake_all() noexcept {
     while (head_ != nullptr) wake_one();
   }
-  // The waiter gives up. True if it had been woken already: that wake-up is now the caller's to
-  // pass on.
+  // The waiter gives up. True if it had been woken already and has not looked since: that wake-up
+  // is now the caller's to pass on. A linked waiter may have a wake-up under way as well (it looked
+  // for another reason before that one ran); it must not outlive the waiter.
   bool forget(Waiter& waiter) noexcept {
-    if (waiter.linked) {
-      remove(waiter);
-      return false;
-    }
-    return waiter.take_back();
+    const bool woken = waiter.take_back();
+    if (!waiter.linked) return woken;
+    remove(waiter);
+    return false;
   }
 
  private:
