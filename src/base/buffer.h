@@ -1,4 +1,5 @@
-// Buffer: owned bytes, move-only, aligned for direct I/O. Contents are uninitialised until written.
+// Buffer: owned bytes, move-only; from one page on, aligned for direct I/O. Contents are
+// uninitialised until written.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +10,24 @@
 
 namespace ron::base {
 
+namespace detail {
+
+struct AlignedFree {
+  std::align_val_t alignment{1};
+  void operator()(std::byte* data) const noexcept { ::operator delete(data, alignment); }
+};
+
+}  // namespace detail
+
 class Buffer {
  public:
-  static constexpr std::size_t kAlignment = 4096;
+  static constexpr std::size_t kPageBytes = 4096;
+  static constexpr std::size_t kSmallAlignment = 16;
 
   Buffer() = default;
   explicit Buffer(std::size_t bytes)
-      : data_(static_cast<std::byte*>(::operator new(bytes, std::align_val_t(kAlignment)))),
+      : data_(static_cast<std::byte*>(::operator new(bytes, alignment(bytes))),
+              detail::AlignedFree{alignment(bytes)}),
         size_(bytes),
         capacity_(bytes) {}
 
@@ -30,12 +42,10 @@ class Buffer {
   void resize(std::size_t bytes) noexcept { size_ = bytes < capacity_ ? bytes : capacity_; }
 
  private:
-  struct Free {
-    void operator()(std::byte* data) const noexcept {
-      ::operator delete(data, std::align_val_t(kAlignment));
-    }
-  };
-  std::unique_ptr<std::byte, Free> data_;
+  static std::align_val_t alignment(std::size_t bytes) noexcept {
+    return std::align_val_t(bytes < kPageBytes ? kSmallAlignment : kPageBytes);
+  }
+  std::unique_ptr<std::byte, detail::AlignedFree> data_;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
 };

@@ -1,5 +1,5 @@
-// Disk: files as a store needs them. Directories are made 0700 and files 0600; symbolic links are
-// never followed. Every call awaits; none blocks the executor.
+// Disk: files as a store needs them. Directories are made 0700 and files 0600; a symbolic link is
+// never followed where a path ends. Every call awaits; none blocks the executor.
 //
 // Durability is explicit: bytes survive a power cut after File::sync, names after
 // Disk::sync_directory. The simulated disk loses or tears everything else.
@@ -25,8 +25,9 @@ struct OpenOptions {
 
 // Buffers are owned by the call while it runs and come back with its result, so an aborted caller
 // can never leave the kernel writing into freed memory. Errors: StorageFull (no room), NotFound,
-// StorageBusy (I/O error), Internal. Cancel-safe: yes, but an aborted write may or may not have
-// happened.
+// StorageBusy (I/O error), PreconditionFailed (the name is taken), Internal. Cancel-safe: yes, but
+// an aborted write may or may not happen, even later. Any executor of the host may use a file. A
+// direct file wants offsets and lengths in multiples of base::Buffer::kAlignment.
 class File {
  public:
   File() = default;

@@ -5,6 +5,7 @@
 // seed.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -44,7 +45,7 @@ class Job {
   Run run_;
   Job* previous_ = nullptr;
   Job* next_ = nullptr;
-  Place place_ = Place::Nowhere;
+  std::atomic<Place> place_ = Place::Nowhere;  // posting threads race with the one that runs it
 
  protected:
   ~Job() = default;
@@ -143,8 +144,15 @@ class Executor {
   };
 
   using Place = Job::Place;
-  static Place place(const Job& job) noexcept { return job.place_; }
-  static void set_place(Job& job, Place place) noexcept { job.place_ = place; }
+  static Place place(const Job& job) noexcept { return job.place_.load(std::memory_order_acquire); }
+  static void set_place(Job& job, Place place) noexcept {
+    job.place_.store(place, std::memory_order_release);
+  }
+  // Moves the job from one place to another; false if it was not in the first. Moving it to where
+  // it is publishes what the caller wrote before to the thread that will run the job.
+  static bool move_place(Job& job, Place from, Place to) noexcept {
+    return job.place_.compare_exchange_strong(from, to, std::memory_order_acq_rel);
+  }
 
  private:
   static thread_local constinit Executor* current_;

@@ -22,6 +22,11 @@ struct Host {
   Disk& disk;
   Signals& signals;
   BlockingPool& blocking;
+
+  // The same host with only its first `count` cores.
+  [[nodiscard]] Host with_cores(std::size_t count) const noexcept {
+    return {cores.first(count), clock, random, net, disk, signals, blocking};
+  }
 };
 
 }  // namespace ron::platform

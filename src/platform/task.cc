@@ -3,14 +3,23 @@
 #include <array>
 #include <cstdlib>
 
-namespace ron::platform {
-namespace {
-
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define RON_PLAIN_FRAMES 1
 #endif
 #endif
+
+namespace ron::platform {
+
+#ifdef RON_PLAIN_FRAMES
+
+// Sanitizers see every frame as its own allocation.
+void* allocate_frame(std::size_t bytes) { return ::operator new(bytes); }
+void release_frame(void* frame, std::size_t) noexcept { ::operator delete(frame); }
+
+#else
+
+namespace {
 
 constexpr std::size_t kStep = 128;          // size classes are multiples of this
 constexpr std::size_t kClasses = 32;        // frames above kStep * kClasses go to the heap
@@ -39,14 +48,6 @@ thread_local FramePool pool;
 constexpr std::size_t size_class(std::size_t bytes) { return (bytes + kStep - 1) / kStep - 1; }
 
 }  // namespace
-
-#ifdef RON_PLAIN_FRAMES
-
-// Sanitizers see every frame as its own allocation.
-void* allocate_frame(std::size_t bytes) { return ::operator new(bytes); }
-void release_frame(void* frame, std::size_t) noexcept { ::operator delete(frame); }
-
-#else
 
 void* allocate_frame(std::size_t bytes) {
   const std::size_t index = size_class(bytes);

@@ -27,13 +27,16 @@ void TimerHeap::disarm(Timer& timer) noexcept {
 
 std::size_t TimerHeap::fire_due(TimePoint now) noexcept {
   std::size_t fired = 0;
-  while (!heap_.empty() && heap_.front()->due_ <= now) {
-    Timer& timer = *heap_.front();
-    disarm(timer);
-    timer.fire_(timer);
-    ++fired;
-  }
+  for (std::size_t budget = heap_.size(); budget > 0 && fire_next(now); --budget) ++fired;
   return fired;
+}
+
+bool TimerHeap::fire_next(TimePoint now) noexcept {
+  if (heap_.empty() || heap_.front()->due_ > now) return false;
+  Timer& timer = *heap_.front();
+  disarm(timer);
+  timer.fire_(timer);
+  return true;
 }
 
 void TimerHeap::place(std::size_t index, Timer& timer) noexcept {

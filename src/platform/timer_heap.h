@@ -16,8 +16,11 @@ class TimerHeap {
   [[nodiscard]] TimePoint next_due() const noexcept {
     return heap_.empty() ? kNever : heap_.front()->due_;
   }
-  // Fires every timer due at `now`; a callback may arm and disarm timers. Returns how many fired.
+  // Fires the timers due at `now`, at most as many as are armed when it begins: a callback may arm
+  // and disarm timers, and one that keeps re-arming must not hold the loop. Returns how many fired.
   std::size_t fire_due(TimePoint now) noexcept;
+  // Fires the soonest timer if it is due at `now`; false if none is.
+  bool fire_next(TimePoint now) noexcept;
 
  private:
   static bool before(const Timer& a, const Timer& b) noexcept {

@@ -41,25 +41,34 @@ class Broadcast {
 
     // Cancel-safe: an aborted receive has consumed nothing.
     platform::Task<std::expected<Received, Waited>> recv(Deadline deadline = {}) {
-      std::optional<T> item;
-      Lagged lagged;
-      const Waited waited = co_await wait_for(RecvOp{this, &item, &lagged}, deadline);
-      if (waited != Waited::Ready) co_return std::unexpected(waited);
-      if (lagged.missed > 0) {
-        owner_->lagged_.add(lagged.missed);
-        owner_->dropped_.add(lagged.missed);
-        co_return Received(lagged);
-      }
-      co_return Received(std::move(*item));
+      Slot slot;
+      const Waited waited = co_await wait_for(RecvOp{this, &slot}, deadline);
+      co_return take(waited, slot);
+    }
+    // The same, returning Stopped once a stop is requested and nothing is left. Cancel-safe.
+    platform::Task<std::expected<Received, Waited>> recv_or_stop(Shutdown shutdown) {
+      Slot slot;
+      const Waited waited = co_await wait_for(RecvOp{this, &slot}, Deadline(), std::move(shutdown));
+      co_return take(waited, slot);
     }
 
    private:
+    struct Slot {
+      std::optional<T> item;
+      Lagged lagged;
+    };
+    std::expected<Received, Waited> take(Waited waited, Slot& slot) {
+      if (waited != Waited::Ready) return std::unexpected(waited);
+      if (slot.lagged.missed == 0) return Received(std::move(*slot.item));
+      owner_->lagged_.add(slot.lagged.missed);
+      owner_->dropped_.add(slot.lagged.missed);
+      return Received(slot.lagged);
+    }
     struct RecvOp {
       Subscription* self;
-      std::optional<T>* item;
-      Lagged* lagged;
+      Slot* slot;
       Poll poll(platform::Waiter& waiter) {
-        return self->owner_->core_.poll_recv(self->cursor_, *item, *lagged, waiter);
+        return self->owner_->core_.poll_recv(self->cursor_, slot->item, slot->lagged, waiter);
       }
       void forget(platform::Waiter& waiter) noexcept { self->owner_->core_.forget(waiter); }
     };

@@ -37,6 +37,14 @@ class Mpsc {
     return sent;
   }
 
+  // True, and counted as a drop, if try_send would be refused now: lets a producer shed load before
+  // it has built the value.
+  bool refuse_if_full() noexcept {
+    if (core_.depth() < core_.capacity()) return false;
+    dropped_.add();
+    return true;
+  }
+
   // Waits for room under the deadline; running out of time is Full and counts as dropped.
   // Cancel-safe: an aborted send has not happened.
   platform::Task<std::expected<void, SendError<T>>> send(T value, Deadline deadline,

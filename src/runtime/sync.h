@@ -46,9 +46,9 @@ class WaitList {
   void wake_all() noexcept {
     while (head_ != nullptr) wake_one();
   }
-  // The waiter gives up. True if it had been woken already and has not looked since: that wake-up
-  // is now the caller's to pass on. A linked waiter may have a wake-up under way as well (it looked
-  // for another reason before that one ran); it must not outlive the waiter.
+  // The waiter gives up. True if it had been woken already: that wake-up is now the caller's to
+  // pass on. A waiter that polled again before its wake-up ran is linked and queued at once; that
+  // wake-up is spent, but it must not stay queued when the waiter dies.
   bool forget(Waiter& waiter) noexcept {
     const bool woken = waiter.take_back();
     if (!waiter.linked) return woken;

@@ -59,18 +59,17 @@ int Loop::add(int descriptor, IoSource& source) noexcept {
 
 void Loop::post(Job& job) noexcept {
   if (current() == this) {
-    if (place(job) == Place::Local) return;
-    const std::lock_guard lock(inbox_mutex_);
-    if (place(job) != Place::Nowhere) return;
-    set_place(job, Place::Local);
-    ready_.push_back(job);
+    if (move_place(job, Place::Nowhere, Place::Local)) ready_.push_back(job);
     return;
   }
   bool wake = false;
   {
     const std::lock_guard lock(inbox_mutex_);
-    if (place(job) != Place::Nowhere) return;
-    set_place(job, Place::Inbox);
+    while (!move_place(job, Place::Nowhere, Place::Inbox)) {
+      // Queued already, unless the loop has just taken it: then queue it again.
+      if (move_place(job, Place::Local, Place::Local)) return;
+      if (move_place(job, Place::Inbox, Place::Inbox)) return;
+    }
     inbox_.push_back(job);
     wake = std::exchange(asleep_, false);
   }
@@ -78,17 +77,9 @@ void Loop::post(Job& job) noexcept {
 }
 
 bool Loop::unpost(Job& job) noexcept {
+  if (place(job) == Place::Nowhere) return false;
   const std::lock_guard lock(inbox_mutex_);
-  switch (place(job)) {
-    case Place::Nowhere:
-      return false;
-    case Place::Local:
-      ready_.remove(job);
-      break;
-    case Place::Inbox:
-      inbox_.remove(job);
-      break;
-  }
+  (place(job) == Place::Local ? ready_ : inbox_).remove(job);
   set_place(job, Place::Nowhere);
   return true;
 }
@@ -98,7 +89,7 @@ void Loop::run_jobs() noexcept {
   for (int budget = kJobsPerTurn; budget > 0 && !ready_.empty(); --budget) {
     Job& job = *ready_.front();
     ready_.remove(job);
-    set_place(job, Place::Nowhere);
+    move_place(job, Place::Local, Place::Nowhere);
     job.run();
   }
 }

@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "platform/posix/descriptor.h"
 #include "platform/posix/loop.h"
 
 namespace ron::platform::posix {
@@ -20,21 +21,6 @@ constexpr int kBacklog = 4096;
 constexpr std::uint32_t kHangUp = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
 Loop& current_loop() noexcept { return static_cast<Loop&>(*Executor::current()); }
-
-// Owns a descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) noexcept : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  [[nodiscard]] int get() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
 
 struct SocketAddress {
   sockaddr_storage storage{};
@@ -117,6 +103,7 @@ class TcpStream final : public Stream, private IoSource {
     std::size_t offered = 0;
     for (const base::ByteView span : spans) {
       if (span.empty()) continue;
+      if (count == parts.size()) break;
       parts[count++] = {const_cast<std::byte*>(span.data()), span.size()};
       offered += span.size();
     }
@@ -157,10 +144,11 @@ class TcpStream final : public Stream, private IoSource {
 
   IoResult finish_connect() noexcept {
     if (!writable_.is_set()) return IoResult::blocked();
-    int error = 0;
-    socklen_t length = sizeof error;
-    getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-    if (error != 0) return IoResult::failed(error);
+    if (connect_error_ == 0) {  // the kernel tells only once
+      socklen_t length = sizeof connect_error_;
+      getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &connect_error_, &length);
+    }
+    if (connect_error_ != 0) return IoResult::failed(connect_error_);
     connecting_ = false;
     return IoResult::moved(0);
   }
@@ -168,6 +156,7 @@ class TcpStream final : public Stream, private IoSource {
   Descriptor socket_;
   Endpoint peer_;
   bool connecting_;
+  int connect_error_ = 0;
   bool hung_up_ = false;
   bool aborted_ = false;
 };
@@ -225,7 +214,7 @@ class TcpListener final : public Listener, private IoSource {
 };
 
 base::Result<std::unique_ptr<Listener>> TcpNet::listen(const Endpoint& endpoint) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (endpoint.port != 0 && !bound_.contains(endpoint)) {
     // Sharing the port between cores would also share it with another process: ask for it alone
     // first.
@@ -243,6 +232,7 @@ base::Result<std::unique_ptr<Listener>> TcpNet::listen(const Endpoint& endpoint)
   const Endpoint local = to_endpoint(address);
   auto listener = std::make_unique<TcpListener>(*this, std::move(socket), local);
   bound_.insert(local);
+  lock.unlock();  // a listener that goes takes it
   const int registered = listener->start();
   if (registered != 0) return failed("cannot listen on", endpoint, registered);
   return listener;

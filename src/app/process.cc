@@ -1,0 +1,231 @@
+#include "app/process.h"
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <unistd.h>
+
+#include "app/keys.h"
+#include "app/schema.h"
+#include "config/reload.h"
+#include "observe/log.h"
+#include "platform/posix/files.h"
+#include "platform/posix/host.h"
+#include "services/storage/service.h"
+
+namespace ron::app {
+namespace {
+
+using base::Code;
+using base::fail;
+using platform::Signal;
+using platform::Task;
+
+constexpr std::size_t kConfigFileBytes = base::kMiB;
+
+int failed_start(std::string_view what) {
+  std::fprintf(stderr, "ron: %.*s\n", static_cast<int>(what.size()), what.data());
+  return kExitFailedStart;
+}
+
+// Log lines to standard error, from a thread of their own: a slow terminal never slows a request.
+class LogWriter final : public observe::LogSink {
+ public:
+  explicit LogWriter(observe::LogHub& hub)
+      : hub_(hub), thread_([this] {
+          while (hub_.wait_and_drain(*this)) {
+          }
+        }) {}
+  ~LogWriter() override {
+    hub_.stop();
+    thread_.join();
+  }
+  void write(std::string_view lines) override {
+    std::fwrite(lines.data(), 1, lines.size(), stderr);
+  }
+
+ private:
+  observe::LogHub& hub_;
+  std::thread thread_;
+};
+
+// The life of the process on core 0.
+class Process {
+ public:
+  Process(const ServeOptions& options, platform::posix::PosixHost& machine, observe::LogHub& logs,
+          storage::Service& service)
+      : options_(options),
+        machine_(machine),
+        logs_(logs),
+        service_(service),
+        host_(machine.host()),
+        meters_(service.meters(), "process") {}
+
+  [[nodiscard]] int exit_code() const noexcept { return exit_code_; }
+
+  // Starts the life's task; runs as the machine's first job.
+  void begin() {
+    tasks_.emplace(meters_);
+    tasks_->spawn(live());
+  }
+
+ private:
+  Task<void> live() {
+    service_.on_give_up([this] { fail_hard(); });
+    const auto started = co_await service_.start();
+    if (!started) {
+      exit_code_ = failed_start(started.error().message);
+      machine_.stop();
+      co_return;
+    }
+    announce(*started);
+    while (!stopped_) {
+      const Signal signal = host_.signals.take();
+      if (signal == Signal::Terminate) {
+        terminate();
+      } else if (signal == Signal::Reload && !stopping_) {
+        co_await reload();
+      } else if (signal == Signal::None) {
+        co_await host_.signals.arrived().wait();
+      }
+    }
+    machine_.stop();
+  }
+
+  static void announce(const storage::Endpoints& endpoints) {
+    std::printf("svc-storage listening on %s\n", endpoints.bind.text().c_str());
+    std::fflush(stdout);
+  }
+
+  // The first signal drains, the second aborts.
+  void terminate() {
+    if (std::exchange(stopping_, true)) {
+      service_.log().warn("second stop signal: aborting");
+      service_.abort_now();
+      return;
+    }
+    tasks_->spawn(stop());
+  }
+  void fail_hard() {
+    exit_code_ = kExitFailedStart;
+    terminate();
+  }
+  Task<void> stop() {
+    co_await service_.stop();
+    stopped_ = true;
+    host_.signals.arrived().nudge();
+  }
+
+  Task<void> reload() {
+    const observe::Log log = service_.log();
+    const auto inputs = read_inputs(options_);
+    if (!inputs) co_return refuse(config::ReloadFail::Io, inputs.error().message);
+    auto next = config::reload(schema(), *service_.config(), *inputs);
+    if (!next) co_return refuse(next.error().fail, next.error().message);
+    const auto auth = next->config->get(kit::auth_section());
+    const auto keyring = auth->keys_dir.empty()
+                             ? with_deny_list(*service_.keyring(), *auth)
+                             : load_keyring(*auth, host_.random, host_.clock.unix_ms() / 1000);
+    if (!keyring) co_return refuse(config::ReloadFail::Invalid, keyring.error().message);
+    const auto level = next->config->get(log_section())->level;
+    const auto moved = co_await service_.reload(std::move(*next), *keyring);
+    if (!moved) co_return refuse(config::ReloadFail::Rebind, moved.error().message);
+    logs_.set_level(level);
+    log.info("configuration reloaded");
+  }
+  void refuse(config::ReloadFail why, std::string_view message) {
+    service_.count_reload_failure(why);
+    service_.log().error("reload refused, the old configuration stays",
+                         {{"reason", config::reason(why)}, {"what", message}});
+  }
+
+  const ServeOptions& options_;
+  platform::posix::PosixHost& machine_;
+  observe::LogHub& logs_;
+  storage::Service& service_;
+  platform::Host host_;
+  bool stopping_ = false;
+  bool stopped_ = false;
+  int exit_code_ = kExitClean;
+  runtime::TaskMeters meters_;
+  std::optional<runtime::TaskGroup> tasks_;
+};
+
+// A job that runs a function once.
+template <class Function>
+struct FirstJob : platform::Job {
+  explicit FirstJob(Function what) : Job(&FirstJob::go), function(std::move(what)) {}
+  static void go(Job& job) noexcept { static_cast<FirstJob&>(job).function(); }
+  Function function;
+};
+
+std::size_t core_count(const RuntimeConfig& config) {
+  if (config.cores > 0) return config.cores;
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 ? std::min<std::size_t>(static_cast<std::size_t>(online), base::limits::kCores)
+                    : 1;
+}
+
+}  // namespace
+
+base::Result<config::Inputs> read_inputs(const ServeOptions& options) {
+  config::Inputs inputs;
+  inputs.file_name = options.config_file;
+  inputs.flags = options.flags;
+  inputs.environment = platform::posix::environment();
+  if (!options.config_file.empty()) {
+    auto text = platform::posix::read_small_file(options.config_file, kConfigFileBytes);
+    if (!text) return fail(text.error().code, options.config_file + ": " + text.error().message);
+    inputs.file_text = std::move(*text);
+  }
+  return inputs;
+}
+
+int serve_storage(const ServeOptions& options) {
+  const auto inputs = read_inputs(options);
+  if (!inputs) return failed_start(inputs.error().message);
+  const auto config = config::load(schema(), *inputs);
+  if (!config) return failed_start(config.error().text());
+  const auto settings = (*config)->get(storage::storage_section());
+  if (!settings->amnesia) {
+    return failed_start(
+        "storage.amnesia: this build keeps objects in memory only; start with --amnesia");
+  }
+  const auto log_config = (*config)->get(log_section());
+  const auto runtime_config = (*config)->get(runtime_section());
+
+  platform::posix::PosixHost machine(
+      {.cores = core_count(*runtime_config), .pin = runtime_config->pin});
+  const platform::Host host = machine.host();
+  const std::int64_t now = host.clock.unix_ms() / 1000;
+  const auto keyring = load_keyring(*(*config)->get(kit::auth_section()), host.random, now);
+  if (!keyring) return failed_start(keyring.error().message);
+  if (!options.token_out.empty()) {
+    const auto token = mint_admin_token(**keyring, host.random, now);
+    if (!token) return failed_start(token.error().message);
+    const auto written = platform::posix::write_private_file(options.token_out, *token + "\n");
+    if (!written) return failed_start("--token-out: " + written.error().message);
+  }
+
+  observe::LogHub logs({.level = log_config->level,
+                        .format = log_config->format,
+                        .unix_ms = [&host] { return host.clock.unix_ms(); }});
+  const LogWriter writer(logs);
+  std::optional<storage::Service> service;
+  std::optional<Process> process;
+  FirstJob first([&] {
+    service.emplace(host, *config, *keyring, logs);
+    process.emplace(options, machine, logs, *service);
+    process->begin();
+  });
+  machine.run(first);
+  const int code = process->exit_code();
+  process.reset();
+  service.reset();
+  return code;
+}
+
+}  // namespace ron::app

@@ -1,0 +1,51 @@
+#include "app/schema.h"
+
+#include "services/kit/capability_gate.h"
+#include "services/storage/config.h"
+
+namespace ron::app {
+
+using config::Reload;
+
+const config::Section<LogConfig>& log_section() {
+  using observe::Level;
+  using observe::LogFormat;
+  static const config::Section<LogConfig> section(
+      "log", "what is logged, to standard error",
+      {config::choice_key("level", &LogConfig::level, "info",
+                          {{"trace", Level::kTrace},
+                           {"debug", Level::kDebug},
+                           {"info", Level::kInfo},
+                           {"warn", Level::kWarn},
+                           {"error", Level::kError}},
+                          {}, Reload::Hot, "lines below this level are not written"),
+       config::choice_key("format", &LogConfig::format, "json",
+                          {{"json", LogFormat::kJson}, {"text", LogFormat::kText}}, {},
+                          Reload::Restart, "json for machines, text for people")});
+  return section;
+}
+
+const config::Section<RuntimeConfig>& runtime_section() {
+  static const config::Section<RuntimeConfig> section(
+      "runtime", "threads",
+      {config::count_key("cores", &RuntimeConfig::cores, "0", {.max = "64"}, Reload::Restart,
+                         "event loops, one thread each; 0 means one per CPU"),
+       config::bool_key("pin", &RuntimeConfig::pin, "false", {}, Reload::Restart,
+                        "keep each event loop on a CPU of its own")});
+  return section;
+}
+
+const config::Schema& schema() {
+  static const config::Schema all = [] {
+    config::Schema made;
+    made.add(log_section());
+    made.add(runtime_section());
+    made.add(kit::auth_section());
+    made.add(storage::storage_section());
+    for (const char* later : {"gateway", "index", "registry", "edge"}) made.know(later);
+    return made;
+  }();
+  return all;
+}
+
+}  // namespace ron::app

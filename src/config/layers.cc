@@ -1,0 +1,159 @@
+#include "config/layers.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "config/toml.h"
+
+namespace ron::config {
+namespace {
+
+constexpr std::string_view kEnvironmentPrefix = "RON_";
+// No declared key is nearly as long; deeper tables of a file are reported without being walked, so
+// that long names times many members cannot add up.
+constexpr std::size_t kMaxPathBytes = 512;
+
+void unknown(const Schema& schema, std::string key, Source source, Problems& problems) {
+  Problem problem{
+      Problem::Kind::UnknownKey, printable(key), std::move(source), "unknown key", "", ""};
+  if (!problems.full()) problem.nearest = schema.nearest_key(key);
+  problems.add(std::move(problem));
+}
+
+// A member name as a path part. Names that are not bare are quoted, so that the key
+// "limits.max_body_bytes" in quotes is not taken for the path limits.max_body_bytes.
+std::string path_part(const std::string& name) {
+  const bool bare = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  });
+  return bare && name.size() <= kMaxPathBytes ? name : toml_string(printable(name));
+}
+
+// Walks the parsed file and sorts its leaves into known and unknown keys.
+class FileLayer {
+ public:
+  FileLayer(const Schema& schema, const Inputs& inputs, Layered& out, Problems& problems)
+      : schema_(schema), inputs_(inputs), out_(out), problems_(problems) {}
+
+  void collect() {
+    auto root = parse_toml(inputs_.file_text);
+    if (!root) {
+      Source source{Layer::File, inputs_.file_name, root.error().line, root.error().column};
+      problems_.add({Problem::Kind::Syntax, "", std::move(source), root.error().what, "", ""});
+      return;
+    }
+    for (Raw& section : root->items) top(section);
+  }
+
+ private:
+  Source at(const Raw& raw) const { return {Layer::File, inputs_.file_name, raw.line, 0}; }
+
+  void complain(const std::string& key, const Raw& raw, std::string what, std::string near) {
+    problems_.add(
+        {Problem::Kind::UnknownKey, printable(key), at(raw), std::move(what), "", std::move(near)});
+  }
+
+  void top(Raw& raw) {
+    const std::string name = path_part(raw.name);
+    if (!schema_.knows(name)) {
+      const bool table = raw.shape == Raw::Shape::Table;
+      const std::string near = problems_.full() ? "" : schema_.nearest_section(name);
+      complain(name, raw, table ? "unknown section" : "is not inside a section",
+               near.empty() ? "" : "[" + near + "]");
+    } else if (raw.shape != Raw::Shape::Table) {
+      complain(name, raw, "is a section: write [" + name + "]", "");
+    } else if (schema_.has_section(name)) {
+      walk(raw, name);
+    }
+  }
+
+  void walk(Raw& table, const std::string& path) {
+    for (Raw& member : table.items) {
+      const std::string key = path + "." + path_part(member.name);
+      const bool nested = member.shape == Raw::Shape::Table;
+      if (schema_.find(key) != nullptr) {
+        const Source source = at(member);
+        out_.values[key] = {std::move(member), source};
+      } else if (nested && !member.items.empty() && key.size() <= kMaxPathBytes) {
+        walk(member, key);
+      } else if (!schema_.is_table(key)) {
+        unknown(schema_, key, at(member), problems_);
+      } else if (!nested) {
+        complain(key, member, "is a table: write [" + key + "]", "");
+      }
+    }
+  }
+
+  const Schema& schema_;
+  const Inputs& inputs_;
+  Layered& out_;
+  Problems& problems_;
+};
+
+// `RON_STORAGE__MAX_CONNS` as `storage.max_conns`, whatever the case.
+std::string key_of_variable(std::string_view name) {
+  std::string key;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
+    if (c == '_' && name.substr(i, 2) == "__") {
+      key += '.';
+      ++i;
+    } else {
+      key += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+  }
+  return key;
+}
+
+void collect_environment(const Schema& schema, const Inputs& inputs, Layered& out,
+                         Problems& problems) {
+  for (const auto& [name, value] : inputs.environment) {
+    if (!name.starts_with(kEnvironmentPrefix)) continue;
+    const std::string key = key_of_variable(std::string_view(name).substr(4));
+    const std::size_t dot = key.find('.');
+    if (dot == std::string::npos || !schema.has_section(key.substr(0, dot))) continue;
+    Source source{Layer::Environment, printable(name), 0, 0};
+    if (schema.find(key) == nullptr) {
+      unknown(schema, key, std::move(source), problems);
+    } else if (name != environment_name(key)) {
+      problems.add({Problem::Kind::UnknownKey, key, std::move(source),
+                    "write the variable as " + environment_name(key), "", ""});
+    } else {
+      out.values[key] = {Raw::word(value), std::move(source)};
+    }
+  }
+}
+
+void collect_flags(const Schema& schema, const Inputs& inputs, Layered& out, Problems& problems) {
+  for (const std::string& flag : inputs.flags) {
+    const std::size_t equals = flag.find('=');
+    const Source source{Layer::Flag, "", 0, 0};
+    // What is not KEY=VALUE may be a secret gone astray: it is not repeated.
+    if (equals == std::string::npos || equals == 0) {
+      problems.add({Problem::Kind::Syntax, "", source,
+                    "a setting must be KEY=VALUE, for example storage.server.max_rps=1000", "",
+                    ""});
+      continue;
+    }
+    const std::string key = flag.substr(0, equals);
+    const std::string section = key.substr(0, key.find('.'));
+    if (schema.find(key) != nullptr) {
+      out.values[key] = {Raw::word(flag.substr(equals + 1)), source};
+    } else if (schema.has_section(section) || !schema.knows(section)) {
+      unknown(schema, key, source, problems);
+    }
+  }
+}
+
+}  // namespace
+
+Layered collect(const Schema& schema, const Inputs& inputs, Problems& problems) {
+  Layered out;
+  FileLayer(schema, inputs, out, problems).collect();
+  collect_environment(schema, inputs, out, problems);
+  collect_flags(schema, inputs, out, problems);
+  return out;
+}
+
+}  // namespace ron::config

@@ -1,0 +1,197 @@
+#include "config/render.h"
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "config/bounds.h"
+#include "config/print.h"
+#include "config/read.h"
+
+namespace ron::config {
+namespace {
+
+void write_json_value(base::JsonWriter& json, const Entry& entry) {
+  const Value& value = entry.value;
+  if (entry.decl->options.secret) {
+    json.value(kRedacted);
+    return;
+  }
+  switch (entry.decl->kind) {
+    case Kind::Bool:
+      json.value(value.as<bool>());
+      return;
+    case Kind::Count:
+      json.value(value.as<std::uint64_t>());
+      return;
+    case Kind::Number:
+      json.value(value.as<double>());
+      return;
+    case Kind::Text:
+      json.value(value.as<std::string>());
+      return;
+    case Kind::Address:
+      json.value(print(value.as<Address>()));
+      return;
+    case Kind::TextList:
+      json.begin_array();
+      for (const std::string& item : value.as<TextList>()) json.value(item);
+      json.end_array();
+      return;
+    case Kind::CountMap:
+      json.begin_object();
+      for (const auto& [name, count] : value.as<CountMap>()) json.key(name).value(count);
+      json.end_object();
+      return;
+    case Kind::Records:
+      json.begin_array();
+      for (const std::vector<Value>& row : value.as<Records>().rows) {
+        json.begin_object();
+        for (std::size_t i = 0; i < row.size(); ++i) {
+          const KeyDecl& field = entry.decl->fields[i];
+          json.key(field.name);
+          write_json_value(json, Entry{"", &field, row[i], {}});
+        }
+        json.end_object();
+      }
+      json.end_array();
+      return;
+    default:
+      json.value(plain_text(*entry.decl, value));
+      return;
+  }
+}
+
+// The default in TOML source; the text as declared when the declaration is broken.
+std::string default_toml(const KeyDecl& decl) {
+  Problems problems;
+  const auto value = read_value(decl, Raw::word(decl.default_text),
+                                ReadContext{decl.name, Source{}, true, problems});
+  return value ? toml_text(decl, *value) : toml_string(decl.default_text);
+}
+
+// Text inside a Markdown table cell.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string type_text(const KeyDecl& decl) {
+  std::string out(kind_name(decl.kind));
+  if (!decl.options.unit.empty()) out += " (" + decl.options.unit + ")";
+  if (decl.options.secret) out += ", secret";
+  return out;
+}
+
+void markdown_row(std::string& out, const std::string& name, const KeyDecl& decl) {
+  const std::string initial = decl.options.required ? "required" : "`" + default_toml(decl) + "`";
+  out += "| `" + name + "` | " + cell(type_text(decl)) + " | " + cell(initial) + " | " +
+         cell(allowed_text(decl)) + " | " + std::string(reload_name(decl.reload)) + " | " +
+         cell(decl.help) + " |\n";
+}
+
+void sample_key(std::string& out, const std::string& leaf, const KeyDecl& decl, SampleKeys keys) {
+  out += "\n# " + decl.help + "\n# " + type_text(decl);
+  if (const std::string allowed = allowed_text(decl); !allowed.empty()) out += ", " + allowed;
+  out += "; reload: " + std::string(reload_name(decl.reload)) + "\n";
+  if (keys == SampleKeys::Commented) out += "# ";
+  out += leaf + " = " + default_toml(decl) + "\n";
+}
+
+// A key's table and last part: limits.max_body_bytes is max_body_bytes in [storage.limits].
+std::string table_of(const AnySection& section, const KeyDecl& decl) {
+  const std::string full = section.full(decl);
+  return full.substr(0, full.rfind('.'));
+}
+std::string leaf_of(const KeyDecl& decl) {
+  const std::size_t dot = decl.name.rfind('.');
+  return dot == std::string::npos ? decl.name : decl.name.substr(dot + 1);
+}
+
+}  // namespace
+
+std::string shown_value(const Entry& entry) {
+  if (entry.decl->options.secret) return std::string(kRedacted);
+  return plain_text(*entry.decl, entry.value);
+}
+
+std::string show(const Config& config) {
+  // A few long lists must not push every source off the screen.
+  constexpr std::size_t kMaxValueColumn = 32;
+  std::size_t key_width = 0;
+  std::size_t value_width = 0;
+  for (const Entry& entry : config.entries()) {
+    key_width = std::max(key_width, entry.key.size());
+    value_width = std::max(value_width, std::min(shown_value(entry).size(), kMaxValueColumn));
+  }
+  std::string out;
+  for (const Entry& entry : config.entries()) {
+    std::string line = entry.key;
+    line.resize(key_width, ' ');
+    std::string value = shown_value(entry);
+    if (value.size() < value_width) value.resize(value_width, ' ');
+    out += line + "  " + value + "  " + entry.source.text() + "\n";
+  }
+  return out;
+}
+
+std::string show_json(const Config& config) {
+  std::string out;
+  base::JsonWriter json(out);
+  json.begin_object();
+  for (const Entry& entry : config.entries()) {
+    json.key(entry.key).begin_object().key("value");
+    write_json_value(json, entry);
+    json.key("source").value(entry.source.text());
+    json.key("reload").value(reload_name(entry.decl->reload)).end_object();
+  }
+  json.end_object();
+  return out;
+}
+
+std::string reference_markdown(const Schema& schema) {
+  std::string out =
+      "# Configuration keys\n\n"
+      "Flags win over the environment, the environment over the file, the file over defaults.\n"
+      "Reload: `hot` keys apply at once, `rebind` keys reopen listeners, `restart` keys refuse a "
+      "reload.\n";
+  for (const AnySection* section : schema.sections()) {
+    out += "\n## " + section->name() + "\n\n" + section->help() + "\n\n";
+    out += "| key | type | default | allowed | reload | meaning |\n";
+    out += "| --- | --- | --- | --- | --- | --- |\n";
+    for (const KeyDecl& decl : section->decls()) {
+      const std::string full = section->full(decl);
+      markdown_row(out, full, decl);
+      for (const KeyDecl& field : decl.fields) markdown_row(out, full + "[]." + field.name, field);
+    }
+  }
+  return out;
+}
+
+std::string sample_toml(const Schema& schema, SampleKeys keys) {
+  std::string out =
+      "# Settings of this process. Flags (--set KEY=VALUE) and RON_ environment variables win over "
+      "it.\n";
+  for (const AnySection* section : schema.sections()) {
+    // Keys of one table stand together even when the declarations interleave; TOML wants the
+    // section's own keys before its sub-tables.
+    std::vector<std::string> tables = {section->name()};
+    for (const KeyDecl& decl : section->decls()) {
+      const std::string table = table_of(*section, decl);
+      if (std::find(tables.begin(), tables.end(), table) == tables.end()) tables.push_back(table);
+    }
+    for (const std::string& table : tables) {
+      out += table == section->name() ? "\n# " + section->help() + "\n" : "\n";
+      out += "[" + table + "]\n";
+      for (const KeyDecl& decl : section->decls()) {
+        if (table_of(*section, decl) == table) sample_key(out, leaf_of(decl), decl, keys);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace ron::config

@@ -1,0 +1,87 @@
+#include "config/section.h"
+
+#include <algorithm>
+
+#include "config/nearest.h"
+
+namespace ron::config {
+
+const Section<SafetyConfig>& safety_section() {
+  static const Section<SafetyConfig> section(
+      "safety", "Consent to settings beyond the safety bounds.",
+      Group<SafetyConfig>{bool_key("danger_ok", &SafetyConfig::danger_ok, "false", {}, Reload::Hot,
+                                   "accept values beyond their safety bound")});
+  return section;
+}
+
+Schema::Schema() { add(safety_section()); }
+
+Schema& Schema::add(const AnySection& section) {
+  sections_.push_back(&section);
+  for (const KeyDecl& decl : section.decls()) {
+    const std::string name = section.full(decl);
+    if (keys_.emplace(name, &decl).second) names_.push_back(name);
+  }
+  return *this;
+}
+
+Schema& Schema::know(std::string name) {
+  elsewhere_.push_back(std::move(name));
+  return *this;
+}
+
+const KeyDecl* Schema::find(std::string_view full_key) const {
+  const auto found = keys_.find(full_key);
+  return found == keys_.end() ? nullptr : found->second;
+}
+
+bool Schema::has_section(std::string_view name) const {
+  return std::any_of(sections_.begin(), sections_.end(),
+                     [&](const AnySection* section) { return section->name() == name; });
+}
+
+bool Schema::knows(std::string_view name) const {
+  return has_section(name) ||
+         std::find(elsewhere_.begin(), elsewhere_.end(), name) != elsewhere_.end();
+}
+
+bool Schema::is_table(std::string_view path) const {
+  const std::string prefix = std::string(path) + ".";
+  const auto below = keys_.lower_bound(prefix);
+  return below != keys_.end() && below->first.starts_with(prefix);
+}
+
+std::string Schema::nearest_key(std::string_view full_key) const {
+  std::string near = nearest(full_key, names_);
+  if (!near.empty()) return near;
+  const std::string_view section = full_key.substr(0, full_key.find('.') + 1);
+  const std::string_view leaf = full_key.substr(full_key.rfind('.') + 1);
+  if (section.empty() || leaf.empty()) return "";
+  const std::string ending = "." + std::string(leaf);
+  for (const std::string& name : names_) {
+    if (!name.starts_with(section) || !name.ends_with(ending)) continue;
+    if (!near.empty()) return "";
+    near = name;
+  }
+  return near;
+}
+
+std::string Schema::nearest_section(std::string_view name) const {
+  std::vector<std::string> names = elsewhere_;
+  for (const AnySection* section : sections_) names.push_back(section->name());
+  return nearest(name, names);
+}
+
+std::string environment_name(std::string_view full_key) {
+  std::string out = "RON_";
+  for (const char c : full_key) {
+    if (c == '.') {
+      out += "__";
+    } else {
+      out += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    }
+  }
+  return out;
+}
+
+}  // namespace ron::config

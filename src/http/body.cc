@@ -1,0 +1,130 @@
+#include "http/body.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "http/message.h"
+#include "http/wire.h"
+
+namespace ron::http {
+namespace {
+
+using base::Code;
+using base::fail;
+
+base::Error wire_error(WireEnd end) {
+  if (end == WireEnd::TimedOut) {
+    return {Code::ReadTimeout, "the body did not arrive within the read timeout"};
+  }
+  return {Code::Canceled, "the client left before the body was complete"};
+}
+
+}  // namespace
+
+BodyReader::BodyReader(Wire& wire, const RequestHead& head, const ServerSettings& settings,
+                       Coding coding)
+    : wire_(wire),
+      settings_(settings),
+      coding_(coding),
+      chunked_(head.chunked),
+      continue_owed_(head.expect_continue),
+      finished_(!head.has_body()),
+      left_(head.content_length.value_or(0)) {}
+
+base::Error BodyReader::too_large() const {
+  return base::Error(Code::BodyCap,
+                     "the body is larger than " + base::print(settings_.max_body_bytes))
+      .with("limit_bytes", std::to_string(settings_.max_body_bytes.bytes));
+}
+
+// What is in the buffer already, as far as it belongs to this body; empty when more must arrive.
+base::Result<base::ByteView> BodyReader::take_buffered() {
+  if (chunked_) return take_chunked();
+  const std::string_view pending = wire_.pending();
+  const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(pending.size(), left_));
+  wire_.consume(size);
+  left_ -= size;
+  finished_ = left_ == 0;
+  return base::as_bytes(pending.substr(0, size));
+}
+
+base::Result<base::ByteView> BodyReader::take_chunked() {
+  while (!finished_) {
+    const ChunkStep step = chunks_.feed(wire_.pending());
+    if (step.kind == ChunkStep::Kind::Bad) return fail(step.refusal.error());
+    if (chunks_.total() + chunks_.chunk_left() > settings_.max_body_bytes.bytes)
+      return fail(too_large());
+    wire_.consume(step.consumed);
+    if (step.kind == ChunkStep::Kind::Data) return base::as_bytes(step.data);
+    if (step.kind == ChunkStep::Kind::End) finished_ = true;
+    if (step.kind == ChunkStep::Kind::NeedMore) break;
+  }
+  return base::ByteView();
+}
+
+platform::Task<base::Result<base::ByteView>> BodyReader::next_raw() {
+  while (!finished_) {
+    const base::Result<base::ByteView> piece = take_buffered();
+    if (!piece || !piece->empty()) co_return piece;
+    if (finished_) break;
+    if (std::exchange(continue_owed_, false)) {
+      const WireEnd told =
+          co_await wire_.write({base::as_bytes(kContinue), {}}, settings_.write_timeout);
+      if (told != WireEnd::None) co_return fail(wire_error(told));
+    }
+    wire_.watch_in(settings_.read_timeout);
+    WireEnd end = co_await wire_.fill();
+    while (end == WireEnd::Interrupted) end = co_await wire_.fill();
+    wire_.unwatch();
+    if (end != WireEnd::None) co_return fail(wire_error(end));
+  }
+  co_return base::ByteView();
+}
+
+platform::Task<base::Result<base::Buffer>> BodyReader::read_all() {
+  if (coding_ == Coding::Identity && !chunked_) return read_plain(left_);
+  return read_decoded();
+}
+
+// A body of known length goes straight into its final place.
+platform::Task<base::Result<base::Buffer>> BodyReader::read_plain(std::uint64_t length) {
+  if (length > settings_.max_body_bytes.bytes) co_return fail(too_large());
+  base::Buffer body(static_cast<std::size_t>(length));
+  if (length == 0) co_return std::move(body);
+  if (std::exchange(continue_owed_, false) && wire_.pending().empty()) {
+    const WireEnd told =
+        co_await wire_.write({base::as_bytes(kContinue), {}}, settings_.write_timeout);
+    if (told != WireEnd::None) co_return fail(wire_error(told));
+  }
+  const WireEnd end = co_await wire_.read_exactly(body.span(), settings_.read_timeout);
+  if (end != WireEnd::None) co_return fail(wire_error(end));
+  left_ = 0;
+  finished_ = true;
+  co_return std::move(body);
+}
+
+platform::Task<base::Result<base::Buffer>> BodyReader::read_decoded() {
+  DecodeGuard guard(coding_, {settings_.decode_abs_cap_bytes.bytes, settings_.decode_ratio_max});
+  std::vector<std::byte> decoded;
+  const auto keep = [&decoded](base::ByteView piece) -> base::Result<> {
+    decoded.insert(decoded.end(), piece.begin(), piece.end());
+    return {};
+  };
+  for (;;) {
+    const base::Result<base::ByteView> piece = co_await next_raw();
+    if (!piece) co_return fail(piece.error());
+    if (piece->empty()) break;
+    const base::Result<> fed = guard.feed(*piece, keep);
+    if (!fed) co_return fail(fed.error());
+  }
+  const base::Result<> ended = guard.finish();
+  if (!ended) co_return fail(ended.error());
+  base::Buffer body(decoded.size());
+  if (!decoded.empty()) std::memcpy(body.data(), decoded.data(), decoded.size());
+  co_return std::move(body);
+}
+
+}  // namespace ron::http

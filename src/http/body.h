@@ -1,0 +1,55 @@
+// BodyReader: a request's body, read on demand under the server's limits.
+//
+// Nothing is read before a handler asks, so a request refused early costs no bytes. The first read
+// answers `Expect: 100-continue`. Caps hold at every step: raw bytes (BodyCap), decoded bytes and
+// their ratio (DecodedCap, DecodedRatio). Each wait for the peer is under the connection's
+// watchdog.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/buffer.h"
+#include "base/result.h"
+#include "http/chunked.h"
+#include "http/decode_guard.h"
+#include "http/head.h"
+#include "http/settings.h"
+#include "platform/task.h"
+
+namespace ron::http {
+
+class Wire;
+
+class BodyReader {
+ public:
+  BodyReader(Wire& wire, const RequestHead& head, const ServerSettings& settings, Coding coding);
+
+  // The next piece as it came over the wire; empty at the end. Valid until the next call.
+  // Errors: BodyCap, ReadTimeout, Malformed, Canceled (the peer left). Cancel-safe.
+  platform::Task<base::Result<base::ByteView>> next_raw();
+
+  // The whole body after guarded decoding. Cancel-safe.
+  platform::Task<base::Result<base::Buffer>> read_all();
+
+  // The body has been read to its end, or there is none.
+  [[nodiscard]] bool finished() const noexcept { return finished_; }
+
+ private:
+  platform::Task<base::Result<base::Buffer>> read_plain(std::uint64_t length);
+  platform::Task<base::Result<base::Buffer>> read_decoded();
+  base::Result<base::ByteView> take_buffered();
+  base::Result<base::ByteView> take_chunked();
+  base::Error too_large() const;
+
+  Wire& wire_;
+  const ServerSettings& settings_;
+  Coding coding_;
+  bool chunked_;
+  bool continue_owed_;
+  bool finished_;
+  std::uint64_t left_;  // of a body with a length
+  ChunkedDecoder chunks_;
+};
+
+}  // namespace ron::http

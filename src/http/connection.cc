@@ -1,0 +1,328 @@
+#include "http/connection.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <ctime>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "http/message.h"
+#include "http/metric_names.h"
+#include "runtime/metric_names.h"
+
+namespace ron::http {
+
+using base::Code;
+
+namespace {
+
+constexpr base::Duration kLinger = std::chrono::seconds(1);
+constexpr std::size_t kHeadOutBytes =
+    2 * base::kKiB;  // rendered heads; prepared lines are copied in
+
+}  // namespace
+
+CoreContext::CoreContext(const Router& router_in, Ingress& ingress_in, runtime::Meters& meters,
+                         observe::Log log_in, const platform::Clock& clock_in, std::uint64_t seed)
+    : router(router_in),
+      ingress(ingress_in),
+      log(log_in),
+      clock(clock_in),
+      random(seed),
+      connections_total(meters.counter(metrics::kConnectionsTotal)),
+      sent_bytes(meters.counter(metrics::kSentBytesTotal)),
+      read_timeouts(meters.counter(runtime::metrics::kIoTimeoutsTotal, {"read"})),
+      write_timeouts(meters.counter(runtime::metrics::kIoTimeoutsTotal, {"write"})),
+      idle_timeouts(meters.counter(runtime::metrics::kIoTimeoutsTotal, {"idle"})) {}
+
+std::string_view CoreContext::date_line() {
+  const std::int64_t second = clock.unix_ms() / 1000;
+  if (second != date_second_) {
+    date_second_ = second;
+    const std::time_t time = second;
+    std::tm calendar{};
+    gmtime_r(&time, &calendar);
+    std::array<char, 48> text{};
+    const std::size_t length =
+        std::strftime(text.data(), text.size(), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &calendar);
+    date_line_.assign(text.data(), length);
+  }
+  return date_line_;
+}
+
+base::Ulid CoreContext::new_corr_id() {
+  const std::uint64_t high = random.next();
+  return {static_cast<std::uint64_t>(clock.unix_ms()), static_cast<std::uint16_t>(high),
+          random.next()};
+}
+
+// The state of the request being served. Allocated with its first byte and given up when the
+// connection goes idle, so that waiting connections stay small.
+struct Connection::Work {
+  RequestHead head;
+  UriScratch uri;
+  std::array<char, kHeadOutBytes> head_out;
+  Request request;
+  std::optional<BodyReader> body;
+  std::shared_ptr<const ServerSettings> settings;
+  RouteMeters* meters = nullptr;
+  Refusal refusal{};
+  runtime::Limit::Permit permit;
+  platform::TimePoint started{};
+  std::size_t head_bytes = 0;
+  BufferPool::Buffer head_buffer;  // the head's bytes while a body is read
+  bool keep_alive = false;
+};
+
+Connection::Connection(CoreContext& core, std::unique_ptr<platform::Stream> stream,
+                       Ingress::Admission admission)
+    : core_(core), admission_(std::move(admission)), wire_(std::move(stream), core.buffers) {
+  core_.connections_total.add();
+}
+
+Connection::~Connection() = default;
+
+void Connection::retire() noexcept {
+  retiring_ = true;
+  wire_.interrupt();
+}
+
+platform::Task<void> Connection::serve() {
+  std::unique_ptr<Work> work;
+  for (;;) {
+    // Wait for the first byte of a request with as little memory as possible.
+    if (wire_.pending().empty()) {
+      work.reset();
+      wire_.release_if_empty();
+      wire_.watch_in(core_.settings->idle_timeout);
+      const WireEnd end = co_await wire_.fill();
+      if (end == WireEnd::Interrupted && !retiring_ && !core_.draining) continue;
+      if (end == WireEnd::TimedOut) core_.idle_timeouts.add();
+      if (end != WireEnd::None) co_return;
+    }
+    if (!work) work = std::make_unique<Work>();
+    begin_request(*work);
+    const HeadRead read = co_await read_head(work.get());
+    if (read == HeadRead::Gone) co_return;
+    if (read == HeadRead::TimedOut) core_.read_timeouts.add();
+    if (read == HeadRead::Bad) core_.ingress.rejections.head.add();
+    const bool again = co_await answer_one(work.get());
+    if (!again) break;
+  }
+  co_await wire_.linger(kLinger);
+}
+
+platform::Task<void> Connection::turn_away(base::Error error) {
+  const auto work = std::make_unique<Work>();
+  begin_request(*work);
+  work->request.corr_id = core_.new_corr_id();
+  Response response = refuse(*work, error);
+  work->meters->answered(response.status, base::Duration::zero());
+  const WireEnd sent = co_await send(work.get(), &response);
+  if (sent == WireEnd::None) co_await wire_.linger(kLinger);
+}
+
+void Connection::begin_request(Work& work) {
+  work.settings = core_.settings;
+  work.meters = &core_.router.unmatched();
+  work.refusal = {};
+  work.started = platform::Executor::current()->now();
+  work.keep_alive = false;
+  work.request = Request();
+  work.request.peer = &wire_.stream().peer();
+  work.request.head = &work.head;
+}
+
+// A head must be complete within the read timeout from its first byte, however it dribbles in.
+platform::Task<Connection::HeadRead> Connection::read_head(Work* work) {
+  bool watching = false;
+  for (;;) {
+    const HeadOutcome outcome = parser_.parse(wire_.pending(), work->head);
+    if (outcome.progress == Progress::Done) {
+      work->head_bytes = outcome.consumed;
+      wire_.unwatch();
+      co_return HeadRead::Ready;
+    }
+    if (outcome.progress == Progress::Bad) {
+      work->refusal = outcome.refusal;
+      co_return HeadRead::Bad;
+    }
+    if (!std::exchange(watching, true)) wire_.watch_in(work->settings->read_timeout);
+    const WireEnd end = co_await wire_.fill();
+    if (end == WireEnd::TimedOut) {
+      work->refusal = {Code::ReadTimeout,
+                       "the request head did not arrive within the read timeout"};
+      co_return HeadRead::TimedOut;
+    }
+    if (end == WireEnd::Closed) co_return HeadRead::Gone;
+  }
+}
+
+// Serves the request whose head was read (or refused). False when the connection must end.
+platform::Task<bool> Connection::answer_one(Work* work) {
+  Response response;
+  if (work->refusal.message.empty()) {
+    const auto given = work->head.get(KnownField::CorrelationId);
+    const std::optional<base::Ulid> parsed = given ? base::Ulid::parse(*given) : std::nullopt;
+    work->request.corr_id = parsed ? *parsed : core_.new_corr_id();
+    response = co_await respond(work);
+  } else {
+    work->request.corr_id = core_.new_corr_id();
+    work->head = RequestHead();
+    response = refuse(*work, work->refusal.error());
+  }
+  const bool body_left = work->body && !work->body->finished();
+  work->keep_alive = work->head.keep_alive && work->refusal.message.empty() && !response.close &&
+                     !body_left && !retiring_ && !core_.draining;
+  const WireEnd sent = co_await send(work, &response);
+  const platform::TimePoint now = platform::Executor::current()->now();
+  work->meters->answered(response.status, now - work->started);
+  work->permit = {};
+  work->body.reset();
+  if (work->head_buffer) core_.buffers.give_back(std::move(work->head_buffer));
+  if (sent == WireEnd::TimedOut) core_.write_timeouts.add();
+  if (sent != WireEnd::None) {
+    wire_.stream().abort();
+    co_return false;
+  }
+  co_return work->keep_alive;
+}
+
+Response Connection::refuse(Work& work, const base::Error& error) {
+  return Response::error(error, work.request.corr_id);
+}
+
+base::Result<void> Connection::route(Work& work) {
+  Request& request = work.request;
+  if (work.head.target == "*") return {};  // matches no route
+  const Target target = split_target(work.head.target);
+  const Checked<std::string_view> path = decode_path(target.path, work.uri);
+  if (!path) return base::fail(path.error().error());
+  request.path = *path;
+  request.query = target.query;
+  return {};
+}
+
+Response Connection::unrouted(Work& work, const Router::Match& match) {
+  if (work.head.method == Method::Options && (match.path_known || work.head.target == "*")) {
+    Response response(204);
+    response.no_content_length = true;
+    response.add("Allow", match.path_known ? match.allow : std::string_view("GET, HEAD, OPTIONS"));
+    return response;
+  }
+  if (work.head.method == Method::Other) {
+    return refuse(work, {Code::NotImplemented, "the method is not implemented"});
+  }
+  if (!match.path_known) return refuse(work, {Code::NotFound, "there is no such route"});
+  Response response = refuse(work, {Code::MethodNotAllowed, "the route allows " + match.allow});
+  response.add("Allow", match.allow);
+  return response;
+}
+
+// Stages 3 to 8 of ingress.h. Nothing: the handler may run. Otherwise the answer.
+std::optional<Response> Connection::admit(Work& work) {
+  Request& request = work.request;
+  const ServerSettings& settings = *work.settings;
+  if (const base::Result<void> routed = route(work); !routed) return refuse(work, routed.error());
+  const Router::Match match = core_.router.match(work.head.method, request);
+  if (match.route == nullptr) return unrouted(work, match);
+  request.route = match.route;
+  work.meters = match.meters;
+  request.route_meters = match.meters;
+
+  const base::Result<Coding> coding = core_.ingress.check_body(work.head, settings);
+  if (!coding) {
+    core_.ingress.rejections.of(coding.error().code).add();
+    return refuse(work, coding.error());
+  }
+  work.body.emplace(wire_, work.head, settings, *coding);
+  request.body = &*work.body;
+  if (match.route->weight == Weight::Light) return std::nullopt;
+  base::Result<runtime::Limit::Permit> permit =
+      core_.ingress.admit(request, *match.route, *match.meters, settings, work.started);
+  if (!permit) return refuse(work, permit.error());
+  work.permit = std::move(*permit);
+  return std::nullopt;
+}
+
+platform::Task<Response> Connection::respond(Work* work) {
+  wire_.consume(work->head_bytes);
+  // Reading a body reuses the buffer the head's views point into: keep those bytes apart.
+  if (work->head.has_body()) work->head_buffer = wire_.detach();
+  work->body.emplace(wire_, work->head, *work->settings, Coding::Identity);
+  std::optional<Response> refused = admit(*work);
+  if (refused) co_return std::move(*refused);
+  std::string what;
+  try {
+    Response response = co_await work->request.route->handler(&work->request);
+    co_return response;
+  } catch (const std::exception& failure) {
+    what = failure.what();
+  }
+  core_.log.with(work->request.corr_id).error("handler failed", {{"what", what}});
+  co_return refuse(*work, {Code::Internal, "the request failed; the server's log has the details"});
+}
+
+std::string_view Connection::render_head(Work& work, const Response& response) {
+  HeadBuffer out(work.head_out);
+  out.append("HTTP/1.1 ");
+  out.append(static_cast<std::uint64_t>(response.status));
+  out.append(" ");
+  out.append(reason(response.status));
+  out.append("\r\n");
+  out.append(core_.date_line());
+  out.append("X-Corr-ID: ");
+  out.append(work.request.corr_id.text());
+  if (!response.no_content_length) {
+    out.append("\r\nContent-Length: ");
+    out.append(response.content_length());
+  }
+  if (!work.keep_alive) {
+    out.append("\r\nConnection: close");
+  } else if (work.head.minor == 0) {
+    out.append("\r\nConnection: keep-alive");
+  }
+  out.append("\r\n");
+  out.append(response.lines);
+  out.append(response.prepared_lines);
+  out.append("\r\n");
+  return out.ok() ? out.view() : std::string_view();
+}
+
+platform::Task<WireEnd> Connection::send(Work* work, Response* response) {
+  const std::string_view head = render_head(*work, *response);
+  if (head.empty()) co_return WireEnd::Closed;
+  const bool head_only = work->head.method == Method::Head || response->no_content_length;
+  if (response->source && !head_only) co_return co_await send_source(work, head, response);
+  std::array<base::ByteView, 2> spans = {base::as_bytes(head),
+                                         head_only ? base::ByteView() : response->body()};
+  const std::size_t body_bytes = spans[1].size();
+  WireEnd end = WireEnd::None;
+  if (!wire_.try_write(spans, end) && end == WireEnd::None) {
+    end = co_await wire_.write(spans, work->settings->write_timeout);
+  }
+  if (end == WireEnd::None) core_.sent_bytes.add(body_bytes);
+  co_return end;
+}
+
+// A body that comes in pieces. If it fails half-way or ends early the connection is cut.
+platform::Task<WireEnd> Connection::send_source(Work* work, std::string_view head,
+                                                Response* response) {
+  base::ByteView front = base::as_bytes(head);
+  std::uint64_t left = response->source_bytes;
+  while (left > 0 || !front.empty()) {
+    base::Result<base::ByteView> piece = base::ByteView();
+    if (left > 0) piece = co_await response->source->next();
+    if (!piece || piece->size() > left || (left > 0 && piece->empty())) co_return WireEnd::Closed;
+    left -= piece->size();
+    const WireEnd end = co_await wire_.write({front, *piece}, work->settings->write_timeout);
+    if (end != WireEnd::None) co_return end;
+    front = {};
+  }
+  core_.sent_bytes.add(response->source_bytes);
+  co_return WireEnd::None;
+}
+
+}  // namespace ron::http

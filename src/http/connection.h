@@ -1,0 +1,95 @@
+// Connection: one client, from accept to close. Reads a head, runs the ingress stages, awaits the
+// handler, sends the answer, and again.
+//
+// Everything of a connection happens in one task on one core: there is exactly one reader and one
+// writer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "http/head.h"
+#include "http/ingress.h"
+#include "http/router.h"
+#include "http/uri.h"
+#include "http/wire.h"
+#include "observe/log.h"
+#include "platform/clock.h"
+#include "platform/random.h"
+
+namespace ron::http {
+
+// What the connections of one core share. Lives as long as the core's server.
+struct CoreContext {
+  CoreContext(const Router& router_in, Ingress& ingress_in, runtime::Meters& meters,
+              observe::Log log_in, const platform::Clock& clock_in, std::uint64_t seed);
+
+  const Router& router;
+  Ingress& ingress;
+  observe::Log log;
+  const platform::Clock& clock;
+  platform::FastRandom random;
+  BufferPool buffers;
+  std::shared_ptr<const ServerSettings> settings;
+  bool draining = false;
+  runtime::Counter& connections_total;
+  runtime::Counter& sent_bytes;
+  runtime::Counter& read_timeouts;
+  runtime::Counter& write_timeouts;
+  runtime::Counter& idle_timeouts;
+
+  // `Date: …\r\n`, made anew once a second.
+  std::string_view date_line();
+  base::Ulid new_corr_id();
+
+ private:
+  std::int64_t date_second_ = -1;
+  std::string date_line_;
+};
+
+class Connection {
+ public:
+  Connection(CoreContext& core, std::unique_ptr<platform::Stream> stream,
+             Ingress::Admission admission);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection();
+
+  // Serves until the client or the server ends it. Cancel-safe: aborting cuts the connection.
+  platform::Task<void> serve();
+
+  // Tells a client that was not admitted why, and closes. Cancel-safe.
+  platform::Task<void> turn_away(base::Error error);
+
+  // Ends the connection after the answer under way; at once when it waits for a request.
+  void retire() noexcept;
+
+  // Membership in the core's list of connections.
+  Connection* previous = nullptr;
+  Connection* next = nullptr;
+
+ private:
+  enum class HeadRead : std::uint8_t { Ready, Bad, TimedOut, Gone };
+  struct Work;
+
+  platform::Task<HeadRead> read_head(Work* work);
+  platform::Task<bool> answer_one(Work* work);
+  platform::Task<Response> respond(Work* work);
+  platform::Task<WireEnd> send(Work* work, Response* response);
+  platform::Task<WireEnd> send_source(Work* work, std::string_view head, Response* response);
+  base::Result<void> route(Work& work);
+  std::optional<Response> admit(Work& work);
+  Response unrouted(Work& work, const Router::Match& match);
+  Response refuse(Work& work, const base::Error& error);
+  void begin_request(Work& work);
+  std::string_view render_head(Work& work, const Response& response);
+
+  CoreContext& core_;
+  Ingress::Admission admission_;
+  Wire wire_;
+  HeadParser parser_;
+  bool retiring_ = false;
+};
+
+}  // namespace ron::http

@@ -1,0 +1,39 @@
+// Request: one parsed request on its way to a handler. Lives in the connection's frame while the
+// handler runs; handlers take it by pointer and must not keep it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/ulid.h"
+#include "http/body.h"
+#include "http/head.h"
+#include "platform/net.h"
+#include "runtime/deadline.h"
+
+namespace ron::http {
+
+struct Route;
+class RouteMeters;
+
+struct Request {
+  static constexpr std::size_t kParams = 4;
+
+  const RequestHead* head = nullptr;
+  std::string_view path;   // decoded, in normal form
+  std::string_view query;  // as sent
+  const Route* route = nullptr;
+  RouteMeters* route_meters = nullptr;
+  std::array<std::string_view, kParams> params{};  // what stood for each {name}, in order
+  base::Ulid corr_id;
+  runtime::Deadline deadline;
+  const platform::Endpoint* peer = nullptr;
+  BodyReader* body = nullptr;
+  // What the capability stage found; services read it through their own types. Empty: anonymous.
+  std::string tenant;
+  std::uint64_t grant_max_bytes = UINT64_MAX;
+};
+
+}  // namespace ron::http

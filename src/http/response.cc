@@ -1,0 +1,45 @@
+#include "http/response.h"
+
+#include "base/json.h"
+#include "http/field_list.h"
+
+namespace ron::http {
+
+Response Response::json(int status, std::string body) {
+  return text(status, std::move(body), "application/json");
+}
+
+Response Response::text(int status, std::string body, std::string_view content_type) {
+  Response response(status);
+  response.add("Content-Type", content_type);
+  response.text_body = std::move(body);
+  return response;
+}
+
+Response Response::error(const base::Error& error, const base::Ulid& corr_id) {
+  const base::CodeInfo& code = base::info(error.code);
+  const std::uint32_t retry_after =
+      error.retry_after_s != 0 ? error.retry_after_s : (code.retry_helps ? 1U : 0U);
+  std::string body;
+  base::JsonWriter json(body);
+  json.begin_object().key("error").begin_object();
+  json.key("code").value(code.name).key("message").value(error.message);
+  json.key("corr_id").value(corr_id.text());
+  if (retry_after > 0) json.key("retry_after").value(retry_after);
+  json.key("details").begin_object();
+  for (const auto& [key, value] : error.details) json.key(key).value(value);
+  json.end_object().end_object().end_object();
+  Response response = Response::json(code.status, std::move(body));
+  if (retry_after > 0) response.add("Retry-After", std::to_string(retry_after));
+  if (error.code == base::Code::Unauthorized) response.add("WWW-Authenticate", "Bearer");
+  return response;
+}
+
+void Response::add(std::string_view name, std::string_view value) {
+  // A value that could break out of its line is dropped with its header: wrong, but never
+  // dangerous.
+  if (!is_token(name) || !is_field_value(value)) return;
+  lines.append(name).append(": ").append(value).append("\r\n");
+}
+
+}  // namespace ron::http

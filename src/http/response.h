@@ -1,0 +1,66 @@
+// Response: what a handler answers. The connection renders and sends it.
+//
+// The hot path sends prepared header lines and shared bytes without copying either: `owner` keeps
+// both alive until the last byte has left.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/result.h"
+#include "base/ulid.h"
+#include "platform/task.h"
+
+namespace ron::http {
+
+// A body that is produced piece by piece. A piece stays valid until the next call; an empty one
+// ends it. An error after the head has left cuts the connection, so no client takes half an answer
+// for a whole.
+class BodySource {
+ public:
+  BodySource() = default;
+  BodySource(const BodySource&) = delete;
+  BodySource& operator=(const BodySource&) = delete;
+  virtual ~BodySource() = default;
+
+  virtual platform::Task<base::Result<base::ByteView>> next() = 0;
+};
+
+class Response {
+ public:
+  Response() = default;
+  explicit Response(int status_code) : status(status_code) {}
+
+  static Response json(int status, std::string body);
+  static Response text(int status, std::string body, std::string_view content_type);
+  // The envelope {"error":{…}} with Retry-After where a retry makes sense.
+  static Response error(const base::Error& error, const base::Ulid& corr_id);
+
+  // Adds one header line. The value is checked when the head is rendered: a line break in it makes
+  // the response an Internal error, never a second header.
+  void add(std::string_view name, std::string_view value);
+
+  int status = 200;
+  std::string lines;                  // `Name: value\r\n` each
+  std::string_view prepared_lines{};  // the same, kept alive by owner
+  std::shared_ptr<const void> owner;
+  std::string text_body;
+  base::ByteView shared_body{};        // kept alive by owner; used when text_body is empty
+  std::unique_ptr<BodySource> source;  // used when set
+  std::uint64_t source_bytes = 0;      // its length
+  bool no_content_length = false;      // 204 and 304: no body and no Content-Length line
+  bool close = false;                  // end the connection after this answer
+
+  [[nodiscard]] base::ByteView body() const noexcept {
+    return text_body.empty() ? shared_body : base::as_bytes(text_body);
+  }
+  [[nodiscard]] std::uint64_t content_length() const noexcept {
+    return source ? source_bytes : body().size();
+  }
+};
+
+}  // namespace ron::http

@@ -1,0 +1,81 @@
+#include "http/router.h"
+
+#include <cassert>
+#include <utility>
+
+#include "http/metric_names.h"
+#include "runtime/metric_names.h"
+
+namespace ron::http {
+
+RouteMeters::RouteMeters(runtime::Meters& meters, std::string_view endpoint)
+    : busy_rejections(meters.counter(runtime::metrics::kBusyRejectionsTotal, {endpoint})),
+      meters_(meters),
+      endpoint_(endpoint),
+      duration_(meters.histogram(metrics::kRequestSeconds, {endpoint})) {}
+
+void RouteMeters::answered(int status, base::Duration took) noexcept {
+  duration_.observe(took);
+  std::atomic<runtime::Counter*>& slot = by_status_[static_cast<std::size_t>(status)];
+  runtime::Counter* counter = slot.load(std::memory_order_acquire);
+  if (counter == nullptr) {
+    counter = &meters_.counter(metrics::kRequestsTotal, {endpoint_, std::to_string(status)});
+    slot.store(counter, std::memory_order_release);
+  }
+  counter->add();
+}
+
+void Router::add(Route route) {
+  assert(route.pattern.starts_with('/'));
+  Entry entry;
+  std::string_view rest = std::string_view(route.pattern).substr(1);
+  while (!rest.empty()) {
+    const std::size_t slash = std::min(rest.find('/'), rest.size());
+    const std::string_view segment = rest.substr(0, slash);
+    entry.segments.emplace_back(segment.starts_with('{') ? "" : segment);
+    rest.remove_prefix(std::min(slash + 1, rest.size()));
+  }
+  const std::string endpoint = std::string(method_name(route.method)) + " " + route.pattern;
+  entry.meters = std::make_unique<RouteMeters>(meters_, endpoint);
+  entry.route = std::move(route);
+  entries_.push_back(std::move(entry));
+}
+
+bool Router::matches(const Entry& entry, std::string_view path, Request& request) {
+  if (!path.starts_with('/')) return false;
+  std::string_view rest = path.substr(1);
+  std::size_t params = 0;
+  for (const std::string& segment : entry.segments) {
+    const std::size_t slash = rest.find('/');
+    const std::string_view given = rest.substr(0, slash);
+    if (segment.empty()) {
+      if (given.empty() || params == Request::kParams) return false;
+      request.params[params++] = given;
+    } else if (segment != given) {
+      return false;
+    }
+    rest = slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
+    if (slash == std::string_view::npos && &segment != &entry.segments.back()) return false;
+  }
+  return rest.empty() && !path.ends_with('/');
+}
+
+Router::Match Router::match(Method method, Request& request) const {
+  const Method wanted = method == Method::Head ? Method::Get : method;
+  Match found;
+  for (const Entry& entry : entries_) {
+    if (entry.route.method == wanted && matches(entry, request.path, request)) {
+      return {&entry.route, entry.meters.get(), true, {}};
+    }
+  }
+  for (const Entry& entry : entries_) {
+    if (!matches(entry, request.path, request)) continue;
+    found.path_known = true;
+    if (!found.allow.empty()) found.allow += ", ";
+    found.allow += method_name(entry.route.method);
+    if (entry.route.method == Method::Get) found.allow += ", HEAD";
+  }
+  return found;
+}
+
+}  // namespace ron::http

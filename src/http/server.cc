@@ -1,0 +1,230 @@
+#include "http/server.h"
+
+#include <optional>
+#include <utility>
+
+#include "http/metric_names.h"
+#include "runtime/call_on.h"
+#include "runtime/deadline.h"
+#include "runtime/waiting.h"
+
+namespace ron::http {
+
+namespace {
+
+constexpr base::Duration kAcceptPause = std::chrono::milliseconds(50);
+
+}  // namespace
+
+// The part of a server that lives on one core. Every method runs there.
+class Server::Core {
+ public:
+  Core(const ServerParts& parts, platform::Executor& executor,
+       std::shared_ptr<const ServerSettings> settings)
+      : home(executor),
+        context_(*parts.router, *parts.ingress, *parts.meters, parts.log, parts.host.clock,
+                 parts.host.random.next()),
+        net_(parts.host.net),
+        accept_failures_(parts.meters->counter(metrics::kAcceptFailuresTotal)),
+        connection_tasks_(*parts.meters, "connection"),
+        acceptor_tasks_(*parts.meters, "acceptor") {
+    context_.settings = std::move(settings);
+  }
+
+  // Opens a listener that is not used until adopt().
+  base::Result<platform::Endpoint> prepare(platform::Endpoint endpoint) {
+    auto listener = net_.listen(endpoint);
+    if (!listener) return base::fail(listener.error());
+    next_ = std::make_shared<Acceptor>(std::move(*listener));
+    endpoint_ = next_->listener->local();
+    return endpoint_;
+  }
+  bool discard() {
+    next_.reset();
+    return true;
+  }
+  // Starts accepting on the prepared listener; what came through the old one drains.
+  bool adopt() {
+    if (!next_ || !acceptors_) return false;
+    retire_all();
+    current_ = std::move(next_);
+    acceptors_->spawn(accept(current_));
+    return true;
+  }
+  bool apply(std::shared_ptr<const ServerSettings> settings) {
+    context_.settings = std::move(settings);
+    return true;
+  }
+
+  platform::Task<void> run(runtime::Shutdown shutdown);
+
+  platform::Executor& home;
+
+ private:
+  struct Acceptor {
+    explicit Acceptor(std::unique_ptr<platform::Listener> from) : listener(std::move(from)) {}
+    std::unique_ptr<platform::Listener> listener;
+    bool closing = false;
+  };
+  // Aborting the core's task must not leave its children behind.
+  struct Cleanup {
+    Core* core;
+    ~Cleanup() {
+      core->connections_->abort_all();
+      core->acceptors_->abort_all();
+      core->connections_.reset();
+      core->acceptors_.reset();
+      core->current_.reset();
+      core->next_.reset();
+    }
+  };
+
+  platform::Task<void> accept(std::shared_ptr<Acceptor> acceptor);
+  platform::Task<void> serve(std::unique_ptr<platform::Stream> stream,
+                             Ingress::Admission admission);
+  platform::Task<void> turn_away(std::unique_ptr<platform::Stream> stream, base::Error error);
+  void take_in(std::unique_ptr<platform::Stream> stream);
+  void retire_all();
+
+  CoreContext context_;
+  platform::Net& net_;
+  runtime::Counter& accept_failures_;
+  runtime::TaskMeters connection_tasks_;
+  runtime::TaskMeters acceptor_tasks_;
+  platform::Endpoint endpoint_;
+  std::shared_ptr<Acceptor> next_;
+  std::shared_ptr<Acceptor> current_;
+  Connection* first_ = nullptr;
+  std::optional<runtime::TaskGroup> acceptors_;
+  std::optional<runtime::TaskGroup> connections_;
+};
+
+platform::Task<void> Server::Core::run(runtime::Shutdown shutdown) {
+  acceptors_.emplace(acceptor_tasks_);
+  connections_.emplace(connection_tasks_);
+  context_.draining = false;
+  const Cleanup cleanup{this};
+  // After a failure the listener went with the failed run: open it again.
+  if (!next_) prepare(endpoint_).value();
+  adopt();
+  co_await runtime::wait_stop(shutdown);
+  context_.draining = true;
+  retire_all();
+  co_await acceptors_->join(runtime::Deadline());
+  retire_all();
+  co_await connections_->join(runtime::Deadline());
+}
+
+void Server::Core::retire_all() {
+  if (current_ && current_->listener) {
+    current_->closing = true;
+    current_->listener->acceptable().nudge();
+  }
+  for (Connection* connection = first_; connection != nullptr; connection = connection->next) {
+    connection->retire();
+  }
+}
+
+// Accepts until told to close, then takes in whoever the kernel has accepted already: a client that
+// got its connection also gets an answer.
+platform::Task<void> Server::Core::accept(std::shared_ptr<Acceptor> acceptor) {
+  for (;;) {
+    int error = 0;
+    auto stream = acceptor->listener->try_accept(error);
+    if (stream) {
+      take_in(std::move(stream));
+    } else if (error != 0) {
+      accept_failures_.add();
+      co_await runtime::sleep_for(kAcceptPause);
+    } else if (acceptor->closing) {
+      break;
+    } else if (!acceptor->listener->acceptable().is_set()) {
+      co_await acceptor->listener->acceptable().wait();
+    }
+  }
+  acceptor->listener.reset();
+}
+
+void Server::Core::take_in(std::unique_ptr<platform::Stream> stream) {
+  auto admission = context_.ingress.admit_connection(stream->peer(), *context_.settings);
+  if (admission) {
+    connections_->spawn(serve(std::move(stream), std::move(*admission)));
+  } else {
+    connections_->spawn(turn_away(std::move(stream), std::move(admission.error())));
+  }
+}
+
+platform::Task<void> Server::Core::serve(std::unique_ptr<platform::Stream> stream,
+                                         Ingress::Admission admission) {
+  Connection connection(context_, std::move(stream), std::move(admission));
+  struct Listed {
+    Core* core;
+    Connection* connection;
+    ~Listed() {
+      (connection->previous != nullptr ? connection->previous->next : core->first_) =
+          connection->next;
+      if (connection->next != nullptr) connection->next->previous = connection->previous;
+    }
+  } const listed{this, &connection};
+  connection.next = first_;
+  if (first_ != nullptr) first_->previous = &connection;
+  first_ = &connection;
+  co_await connection.serve();
+}
+
+// Says why and closes. What the socket does not take at once is not said.
+platform::Task<void> Server::Core::turn_away(std::unique_ptr<platform::Stream> stream,
+                                             base::Error error) {
+  Connection connection(context_, std::move(stream), {});
+  co_await connection.turn_away(std::move(error));
+}
+
+Server::Server(ServerParts parts, std::shared_ptr<const ServerSettings> settings)
+    : parts_(std::move(parts)), settings_(std::move(settings)) {
+  for (platform::Executor* executor : parts_.host.cores) {
+    cores_.push_back(std::make_unique<Core>(parts_, *executor, settings_));
+  }
+}
+
+Server::~Server() = default;
+
+platform::Task<base::Result<platform::Endpoint>> Server::bind(platform::Endpoint endpoint) {
+  for (const auto& core : cores_) {
+    const auto prepare = [owner = core.get(), endpoint] { return owner->prepare(endpoint); };
+    const base::Result<platform::Endpoint> bound = co_await runtime::call_on(&core->home, prepare);
+    if (!bound) {
+      for (const auto& other : cores_) {
+        const auto discard = [owner = other.get()] { return owner->discard(); };
+        co_await runtime::call_on(&other->home, discard);
+      }
+      co_return base::fail(bound.error());
+    }
+    endpoint = *bound;
+  }
+  co_return endpoint;
+}
+
+platform::Task<void> Server::run(std::size_t core, runtime::Shutdown shutdown) {
+  return cores_[core]->run(std::move(shutdown));
+}
+
+platform::Task<base::Result<platform::Endpoint>> Server::rebind(platform::Endpoint endpoint) {
+  base::Result<platform::Endpoint> bound = co_await bind(endpoint);
+  if (!bound) co_return bound;
+  for (const auto& core : cores_) {
+    const auto adopt = [owner = core.get()] { return owner->adopt(); };
+    co_await runtime::call_on(&core->home, adopt);
+  }
+  co_return bound;
+}
+
+platform::Task<void> Server::apply(std::shared_ptr<const ServerSettings> settings) {
+  settings_ = settings;
+  parts_.ingress->apply(*settings, platform::Executor::current()->now());
+  for (const auto& core : cores_) {
+    const auto swap = [owner = core.get(), settings] { return owner->apply(settings); };
+    co_await runtime::call_on(&core->home, swap);
+  }
+}
+
+}  // namespace ron::http

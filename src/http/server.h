@@ -1,0 +1,57 @@
+// Server: one listener on every core. Each core accepts, serves and drains its own connections;
+// nothing of a request crosses cores.
+//
+//   bind()           opens the listeners, so that a start can fail before anything runs
+//   run(core, stop)  the supervised task of one core: accepts until told to stop, then drains
+//   rebind()         moves to another endpoint: new listeners first, then the old connections drain
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "http/connection.h"
+#include "http/ingress.h"
+#include "http/router.h"
+#include "observe/log.h"
+#include "platform/host.h"
+#include "runtime/shutdown.h"
+#include "runtime/task_group.h"
+
+namespace ron::http {
+
+struct ServerParts {
+  platform::Host host;
+  const Router* router;
+  Ingress* ingress;
+  runtime::Meters* meters;
+  observe::Log log;
+};
+
+class Server {
+ public:
+  explicit Server(ServerParts parts, std::shared_ptr<const ServerSettings> settings);
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  ~Server();
+
+  // Opens one listener per core; all on the port the first one got. Not cancel-safe.
+  platform::Task<base::Result<platform::Endpoint>> bind(platform::Endpoint endpoint);
+  // Serves on one core until stopped; returns when its last connection has ended. Aborting it cuts
+  // them.
+  platform::Task<void> run(std::size_t core, runtime::Shutdown shutdown);
+  // All cores listen on the new endpoint, or none does and the old one stays. Not cancel-safe.
+  platform::Task<base::Result<platform::Endpoint>> rebind(platform::Endpoint endpoint);
+  // Every core uses the new settings for its next request. Not cancel-safe.
+  platform::Task<void> apply(std::shared_ptr<const ServerSettings> settings);
+
+  [[nodiscard]] std::size_t cores() const noexcept { return cores_.size(); }
+
+ private:
+  class Core;
+  ServerParts parts_;
+  std::shared_ptr<const ServerSettings> settings_;
+  std::vector<std::unique_ptr<Core>> cores_;
+};
+
+}  // namespace ron::http

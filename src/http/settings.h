@@ -1,0 +1,32 @@
+// ServerSettings: the limits and timeouts of one HTTP server, the same keys in every service.
+#pragma once
+
+#include <cstdint>
+
+#include "base/limits.h"
+#include "base/units.h"
+#include "config/key.h"
+
+namespace ron::http {
+
+struct ServerSettings {
+  // Connections.
+  std::uint64_t max_conns = 0;
+  std::uint64_t max_conns_per_ip = 0;
+  base::Duration read_timeout{};
+  base::Duration write_timeout{};
+  base::Duration idle_timeout{};
+  // Requests.
+  std::uint64_t max_inflight = 0;
+  std::uint64_t max_rps = 0;
+  base::Duration request_deadline{};
+  base::Size max_body_bytes{};
+  base::Size decode_abs_cap_bytes{};
+  std::uint64_t decode_ratio_max = 0;
+};
+
+// `limits.max_body_bytes`, `server.max_inflight`, `read_timeout` and so on, to include in a
+// service's section. All of them are hot: the next request or connection sees a change.
+config::Group<ServerSettings> server_keys();
+
+}  // namespace ron::http

@@ -1,0 +1,183 @@
+#include "http/wire.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace ron::http {
+
+using platform::IoResult;
+
+BufferPool::Buffer BufferPool::take() {
+  if (count_ > 0) return std::move(free_[--count_]);
+  return std::make_unique_for_overwrite<std::byte[]>(kBytes);
+}
+
+void BufferPool::give_back(Buffer buffer) {
+  if (count_ < kKept) free_[count_++] = std::move(buffer);
+}
+
+Wire::Wire(std::unique_ptr<platform::Stream> stream, BufferPool& pool)
+    : Timer(&Wire::fired),
+      stream_(std::move(stream)),
+      pool_(pool),
+      executor_(*platform::Executor::current()) {}
+
+Wire::~Wire() {
+  if (armed()) executor_.disarm(*this);
+  if (buffer_) pool_.give_back(std::move(buffer_));
+}
+
+void Wire::release_if_empty() noexcept {
+  if (buffer_ && begin_ == end_) {
+    pool_.give_back(std::move(buffer_));
+    begin_ = end_ = 0;
+  }
+}
+
+BufferPool::Buffer Wire::detach() {
+  BufferPool::Buffer old = std::move(buffer_);
+  const std::size_t size = end_ - begin_;
+  if (size > 0) {
+    buffer_ = pool_.take();
+    std::memcpy(buffer_.get(), old.get() + begin_, size);
+  }
+  begin_ = 0;
+  end_ = size;
+  return old;
+}
+
+void Wire::watch(platform::TimePoint at) noexcept {
+  timed_out_ = false;
+  guard_at_ = at;
+  // An earlier timer is left alone: when it fires it looks at guard_at_ and moves on.
+  if (at != platform::kNever && (!armed() || due() > at)) executor_.arm(*this, at);
+}
+
+void Wire::watch_in(base::Duration timeout) noexcept { watch(executor_.now() + timeout); }
+
+void Wire::fired(platform::Timer& timer) noexcept { static_cast<Wire&>(timer).on_timer(); }
+
+void Wire::on_timer() noexcept {
+  if (guard_at_ == platform::kNever) return;
+  if (executor_.now() < guard_at_) {
+    executor_.arm(*this, guard_at_);
+    return;
+  }
+  guard_at_ = platform::kNever;
+  timed_out_ = true;
+  stream_->readable().nudge();
+  stream_->writable().nudge();
+}
+
+void Wire::make_room() noexcept {
+  if (!buffer_) buffer_ = pool_.take();
+  if (begin_ > 0) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+}
+
+IoResult Wire::try_fill() noexcept {
+  if (!buffer_ || end_ == BufferPool::kBytes || begin_ == end_) make_room();
+  const IoResult result = stream_->try_read({buffer_.get() + end_, BufferPool::kBytes - end_});
+  if (result.ok()) end_ += result.bytes;
+  return result;
+}
+
+platform::Task<WireEnd> Wire::fill() {
+  while (!timed_out_) {
+    if (stream_->readable().is_set()) {
+      const IoResult result = try_fill();
+      if (result.ok()) co_return WireEnd::None;
+      if (!result.would_block()) co_return WireEnd::Closed;
+    }
+    release_if_empty();
+    co_await stream_->readable().wait();
+    if (!timed_out_ && !stream_->readable().is_set()) co_return WireEnd::Interrupted;
+  }
+  co_return WireEnd::TimedOut;
+}
+
+platform::Task<WireEnd> Wire::read_exactly(base::MutableBytes into, base::Duration timeout) {
+  const std::size_t buffered = std::min(into.size(), end_ - begin_);
+  if (buffered > 0) std::memcpy(into.data(), buffer_.get() + begin_, buffered);
+  begin_ += buffered;
+  into = into.subspan(buffered);
+  release_if_empty();
+  watch_in(timeout);
+  while (!into.empty()) {
+    if (timed_out_) co_return WireEnd::TimedOut;
+    const IoResult result = stream_->try_read(into);
+    if (result.ok()) {
+      into = into.subspan(result.bytes);
+      watch_in(timeout);
+    } else if (result.would_block()) {
+      co_await stream_->readable().wait();
+    } else {
+      co_return WireEnd::Closed;
+    }
+  }
+  unwatch();
+  co_return WireEnd::None;
+}
+
+bool Wire::try_write(std::array<base::ByteView, 2>& spans, WireEnd& end) noexcept {
+  const IoResult result = stream_->try_write(spans);
+  if (result.would_block()) return false;
+  if (!result.ok()) {
+    end = WireEnd::Closed;
+    return false;
+  }
+  std::size_t written = result.bytes;
+  for (base::ByteView& span : spans) {
+    const std::size_t taken = std::min(written, span.size());
+    span = span.subspan(taken);
+    written -= taken;
+  }
+  return spans[0].empty() && spans[1].empty();
+}
+
+platform::Task<WireEnd> Wire::write(std::array<base::ByteView, 2> spans, base::Duration timeout) {
+  WireEnd end = WireEnd::None;
+  std::size_t left = spans[0].size() + spans[1].size();
+  watch_in(timeout);
+  while (!timed_out_) {
+    if (stream_->writable().is_set()) {
+      if (try_write(spans, end)) {
+        unwatch();
+        co_return WireEnd::None;
+      }
+      if (end != WireEnd::None) co_return end;
+      const std::size_t now_left = spans[0].size() + spans[1].size();
+      if (left - now_left >= kProgressBytes) {
+        left = now_left;
+        watch_in(timeout);
+      }
+    } else {
+      co_await stream_->writable().wait();
+    }
+  }
+  co_return WireEnd::TimedOut;
+}
+
+platform::Task<void> Wire::linger(base::Duration timeout) {
+  stream_->shutdown_write();
+  watch_in(timeout);
+  begin_ = end_ = 0;
+  for (std::size_t dropped = 0; dropped < kLingerBytes && !timed_out_;) {
+    const IoResult result = try_fill();
+    begin_ = end_ = 0;
+    if (result.ok()) {
+      dropped += result.bytes;
+    } else if (result.would_block()) {
+      release_if_empty();
+      co_await stream_->readable().wait();
+    } else {
+      co_return;
+    }
+  }
+}
+
+}  // namespace ron::http

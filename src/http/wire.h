@@ -1,0 +1,110 @@
+// Wire: a connection's bytes in and out, under one watchdog.
+//
+// Owns the stream, the read buffer (only while there is something in it) and the single timer that
+// guards whatever the connection is waiting for: the next request (idle), a head or body (read),
+// the peer taking bytes (write). One executor; one reader and one writer, which are the same task.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/limits.h"
+#include "base/units.h"
+#include "platform/net.h"
+#include "platform/task.h"
+
+namespace ron::http {
+
+// Read buffers of one core; connections hold one only between the first byte of a request and its
+// end.
+class BufferPool {
+ public:
+  static constexpr std::size_t kBytes = base::limits::kHeadBytes;
+  static constexpr std::size_t kKept = 256;
+  using Buffer = std::unique_ptr<std::byte[]>;
+
+  BufferPool() = default;
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+
+  Buffer take();
+  void give_back(Buffer buffer);
+
+ private:
+  std::array<Buffer, kKept> free_;
+  std::size_t count_ = 0;
+};
+
+// Why a wait on the wire ended without success.
+enum class WireEnd : std::uint8_t { None, Closed, TimedOut, Interrupted };
+
+class Wire : private platform::Timer {
+ public:
+  Wire(std::unique_ptr<platform::Stream> stream, BufferPool& pool);
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
+  ~Wire();
+
+  [[nodiscard]] platform::Stream& stream() noexcept { return *stream_; }
+
+  // Bytes received and not consumed yet.
+  [[nodiscard]] std::string_view pending() const noexcept {
+    return {reinterpret_cast<const char*>(buffer_.get()) + begin_, end_ - begin_};
+  }
+  void consume(std::size_t bytes) noexcept { begin_ += bytes; }
+  // Hands the buffer over and goes on with a copy of what is pending: views into it stay valid.
+  BufferPool::Buffer detach();
+  // Gives the buffer back when it is empty.
+  void release_if_empty() noexcept;
+
+  // Watchdog: what is waited for must happen before `at`. Cheap: the timer itself is moved rarely.
+  void watch(platform::TimePoint at) noexcept;
+  void watch_in(base::Duration timeout) noexcept;
+  void unwatch() noexcept { guard_at_ = platform::kNever; }
+
+  // Tries to add bytes to pending() without waiting. WouldBlock, Eof and Failed as of the stream; a
+  // full buffer is an error of the caller.
+  platform::IoResult try_fill() noexcept;
+  // Waits for bytes and adds them. None on success. Interrupted: interrupt() was called.
+  // Cancel-safe.
+  platform::Task<WireEnd> fill();
+  // Fills `into` completely, from pending bytes first; each arrival restarts the watchdog.
+  // Cancel-safe.
+  platform::Task<WireEnd> read_exactly(base::MutableBytes into, base::Duration timeout);
+
+  // Writes all spans. A peer that takes less than kProgressBytes per `timeout` is TimedOut.
+  platform::Task<WireEnd> write(std::array<base::ByteView, 2> spans, base::Duration timeout);
+  // The part of write() that needs no waiting: true when everything went out at once.
+  bool try_write(std::array<base::ByteView, 2>& spans, WireEnd& end) noexcept;
+
+  // Wakes a reader that waits for the next request, so that it looks around.
+  void interrupt() noexcept { stream_->readable().nudge(); }
+  [[nodiscard]] bool timed_out() const noexcept { return timed_out_; }
+
+  // Ends the connection so that the peer can still read our last answer: FIN, then drop what
+  // arrives for a bounded time and amount. Cancel-safe.
+  platform::Task<void> linger(base::Duration timeout);
+
+ private:
+  static constexpr std::size_t kProgressBytes = 4 * base::kKiB;
+  static constexpr std::size_t kLingerBytes = 4 * base::kMiB;
+
+  static void fired(platform::Timer& timer) noexcept;
+  void on_timer() noexcept;
+  void make_room() noexcept;
+
+  std::unique_ptr<platform::Stream> stream_;
+  BufferPool& pool_;
+  platform::Executor& executor_;
+  BufferPool::Buffer buffer_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  platform::TimePoint guard_at_ = platform::kNever;
+  bool timed_out_ = false;
+};
+
+}  // namespace ron::http

@@ -1,0 +1,283 @@
+#include "observe/log_format.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+
+namespace ron::observe {
+namespace {
+
+constexpr std::array<std::string_view, 5> kLevels = {"trace", "debug", "info", "warn", "error"};
+// One width, so that the columns of a terminal line up.
+constexpr std::array<std::string_view, 5> kLevelColumns = {"TRACE", "DEBUG", "INFO ", "WARN ",
+                                                           "ERROR"};
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+constexpr std::string_view kCut = "...";
+
+constexpr unsigned byte_at(std::string_view text, std::size_t i) noexcept {
+  return static_cast<unsigned char>(text[i]);
+}
+
+// Length of the well-formed UTF-8 sequence at the start of `text` (Unicode table 3-7), 0 if there
+// is none. `text` is not empty.
+std::size_t utf8_length(std::string_view text) noexcept {
+  const unsigned first = byte_at(text, 0);
+  if (first < 0x80) return 1;
+  std::size_t length = 0;
+  unsigned low = 0x80;
+  unsigned high = 0xBF;
+  if (first >= 0xC2 && first <= 0xDF) {
+    length = 2;
+  } else if (first >= 0xE0 && first <= 0xEF) {
+    length = 3;
+    if (first == 0xE0) low = 0xA0;   // shorter forms exist
+    if (first == 0xED) high = 0x9F;  // surrogates
+  } else if (first >= 0xF0 && first <= 0xF4) {
+    length = 4;
+    if (first == 0xF0) low = 0x90;
+    if (first == 0xF4) high = 0x8F;  // beyond U+10FFFF
+  }
+  if (length == 0 || text.size() < length) return 0;
+  if (byte_at(text, 1) < low || byte_at(text, 1) > high) return 0;
+  for (std::size_t i = 2; i < length; ++i) {
+    if (byte_at(text, i) < 0x80 || byte_at(text, i) > 0xBF) return 0;
+  }
+  return length;
+}
+
+// The part of `text` that fits `bound`, without cutting a UTF-8 sequence in two.
+std::string_view cut(std::string_view text, std::size_t bound) noexcept {
+  if (text.size() <= bound) return text;
+  std::size_t end = bound - kCut.size();
+  for (int i = 0; i < 3 && (byte_at(text, end) & 0xC0U) == 0x80; ++i) --end;
+  return text.substr(0, end);
+}
+
+void append_unicode_escape(LineBuffer& out, unsigned code) noexcept {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  const std::array<char, 6> escape = {'\\', 'u', '0', '0', kHex[code >> 4], kHex[code & 15U]};
+  out.append(std::string_view(escape.data(), escape.size()));
+}
+
+void append_escape(LineBuffer& out, char c) noexcept {
+  switch (c) {
+    case '"':
+      return out.append("\\\"");
+    case '\\':
+      return out.append("\\\\");
+    case '\n':
+      return out.append("\\n");
+    case '\r':
+      return out.append("\\r");
+    case '\t':
+      return out.append("\\t");
+    default:
+      return append_unicode_escape(out, static_cast<unsigned char>(c));
+  }
+}
+
+constexpr std::array<bool, 256> kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (unsigned c = 0x20; c < 0x7F; ++c) plain[c] = c != '"' && c != '\\';
+  return plain;
+}();
+
+// Escaped, at most `bound` bytes of it.
+void append_escaped(LineBuffer& out, std::string_view text, std::size_t bound) noexcept {
+  const std::string_view kept = cut(text, bound);
+  std::size_t plain_from = 0;
+  std::size_t i = 0;
+  while (i < kept.size()) {
+    if (kPlain[byte_at(kept, i)]) {
+      ++i;
+      continue;
+    }
+    out.append(kept.substr(plain_from, i - plain_from));
+    const std::size_t length = utf8_length(kept.substr(i));
+    if (length == 0) {
+      out.append(kReplacement);
+    } else if (length == 1) {
+      append_escape(out, kept[i]);
+    } else if (length == 2 && byte_at(kept, i) == 0xC2 && byte_at(kept, i + 1) < 0xA0) {
+      append_unicode_escape(out, byte_at(kept, i + 1));  // C1 controls
+    } else {
+      out.append(kept.substr(i, length));
+    }
+    i += std::max<std::size_t>(length, 1);
+    plain_from = i;
+  }
+  out.append(kept.substr(plain_from));
+  if (kept.size() != text.size()) out.append(kCut);
+}
+
+void append_quoted(LineBuffer& out, std::string_view text, std::size_t bound) noexcept {
+  out.append('"');
+  append_escaped(out, text, bound);
+  out.append('"');
+}
+
+void append_padded(LineBuffer& out, std::uint64_t number, std::size_t width) noexcept {
+  std::array<char, 20> digits{};
+  for (std::size_t i = width; i-- > 0; number /= 10) {
+    digits[i] = static_cast<char>('0' + number % 10);
+  }
+  out.append(std::string_view(digits.data(), width));
+}
+
+// RFC 3339 in UTC with milliseconds. Times the format has no year for are shown as its first or
+// last one.
+void append_time(LineBuffer& out, std::int64_t unix_ms) noexcept {
+  constexpr std::int64_t kDayMs = 86'400'000;
+  constexpr std::int64_t kFirstMs = -62'167'219'200'000;  // 0000-01-01T00:00:00.000Z
+  constexpr std::int64_t kLastMs = 253'402'300'799'999;   // 9999-12-31T23:59:59.999Z
+  unix_ms = std::clamp(unix_ms, kFirstMs, kLastMs);
+  std::int64_t day = unix_ms / kDayMs;
+  std::int64_t in_day = unix_ms % kDayMs;
+  if (in_day < 0) {
+    in_day += kDayMs;
+    --day;
+  }
+  const std::chrono::year_month_day date{
+      std::chrono::sys_days{std::chrono::days{static_cast<int>(day)}}};
+  const auto ms = static_cast<std::uint64_t>(in_day);
+  append_padded(out, static_cast<std::uint64_t>(static_cast<int>(date.year())), 4);
+  out.append('-');
+  append_padded(out, static_cast<unsigned>(date.month()), 2);
+  out.append('-');
+  append_padded(out, static_cast<unsigned>(date.day()), 2);
+  out.append('T');
+  append_padded(out, ms / 3'600'000, 2);
+  out.append(':');
+  append_padded(out, ms / 60'000 % 60, 2);
+  out.append(':');
+  append_padded(out, ms / 1000 % 60, 2);
+  out.append('.');
+  append_padded(out, ms % 1000, 3);
+  out.append('Z');
+}
+
+template <class T>
+void append_number(LineBuffer& out, T number) noexcept {
+  std::array<char, 40> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  out.append(std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
+}
+
+void append_real(LineBuffer& out, double number) noexcept {
+  if (std::isfinite(number)) return append_number(out, number);
+  // JSON has no number for these.
+  if (std::isnan(number)) return out.append("\"NaN\"");
+  out.append(number > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+}
+
+// A bare word in the text format needs no quotes.
+bool is_bare(std::string_view text) noexcept {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return kPlain[static_cast<unsigned char>(c)] && c != ' ' && c != '=';
+  });
+}
+
+void append_value(LineBuffer& out, LogFormat format, const Value& value) noexcept {
+  switch (value.kind()) {
+    case Value::Kind::kText:
+      if (format == LogFormat::kText && value.text().size() <= kLogTextBytes &&
+          is_bare(value.text())) {
+        return out.append(value.text());
+      }
+      return append_quoted(out, value.text(), kLogTextBytes);
+    case Value::Kind::kSigned:
+      return append_number(out, value.signed_number());
+    case Value::Kind::kUnsigned:
+      return append_number(out, value.unsigned_number());
+    case Value::Kind::kReal:
+      return append_real(out, value.real());
+    case Value::Kind::kBool:
+      return out.append(value.boolean() ? "true" : "false");
+    case Value::Kind::kRedacted:
+      out.append("\"redacted:");
+      out.append(value.secret().text());
+      return out.append('"');
+  }
+}
+
+void format_json(LineBuffer& out, const LineHead& head,
+                 std::initializer_list<Field> fields) noexcept {
+  out.append("{\"time\":\"");
+  append_time(out, head.unix_ms);
+  out.append("\",\"level\":\"");
+  out.append(name(head.level));
+  out.append("\",\"service\":");
+  append_quoted(out, head.service, kLogServiceBytes);
+  out.append(",\"msg\":");
+  append_quoted(out, head.message, kLogTextBytes);
+  if (!head.corr_id.empty()) {
+    out.append(",\"corr_id\":");
+    append_quoted(out, head.corr_id, base::Ulid::kTextLength);
+  }
+  for (const Field& field : fields) {
+    if (out.size() >= kLineSoftBytes) {
+      out.append(",\"truncated\":true");
+      break;
+    }
+    out.append(",\"");
+    out.append(field.key.text());
+    out.append("\":");
+    append_value(out, LogFormat::kJson, field.value);
+  }
+  out.append("}\n");
+}
+
+void format_text(LineBuffer& out, const LineHead& head,
+                 std::initializer_list<Field> fields) noexcept {
+  append_time(out, head.unix_ms);
+  out.append(' ');
+  out.append(kLevelColumns[static_cast<std::size_t>(head.level)]);
+  out.append(' ');
+  append_escaped(out, head.service, kLogServiceBytes);
+  out.append(' ');
+  append_escaped(out, head.message, kLogTextBytes);
+  for (const Field& field : fields) {
+    if (out.size() >= kLineSoftBytes) {
+      out.append(" truncated=true");
+      break;
+    }
+    out.append(' ');
+    out.append(field.key.text());
+    out.append('=');
+    append_value(out, LogFormat::kText, field.value);
+  }
+  if (!head.corr_id.empty()) {
+    out.append(" corr_id=");
+    append_escaped(out, head.corr_id, base::Ulid::kTextLength);
+  }
+  out.append('\n');
+}
+
+}  // namespace
+
+std::string_view name(Level level) noexcept { return kLevels[static_cast<std::size_t>(level)]; }
+
+std::optional<Level> parse_level(std::string_view text) noexcept {
+  const auto found = std::ranges::find(kLevels, text);
+  if (found == kLevels.end()) return std::nullopt;
+  return static_cast<Level>(found - kLevels.begin());
+}
+
+std::optional<LogFormat> parse_log_format(std::string_view text) noexcept {
+  if (text == "json") return LogFormat::kJson;
+  if (text == "text") return LogFormat::kText;
+  return std::nullopt;
+}
+
+void format_line(LineBuffer& out, LogFormat format, const LineHead& head,
+                 std::initializer_list<Field> fields) noexcept {
+  if (format == LogFormat::kJson) {
+    format_json(out, head, fields);
+  } else {
+    format_text(out, head, fields);
+  }
+}
+
+}  // namespace ron::observe

@@ -1,0 +1,226 @@
+#include <cstring>
+#include <string>
+
+#include "platform/contract_world.h"
+
+namespace ron::platform::test {
+namespace {
+
+using base::Code;
+
+class DiskContract : public Contract {
+ protected:
+  using Script = Task<void> (*)(Disk*, std::string root);
+  void play(Script script) {
+    in_each_world([script](ContractWorld& world) {
+      EXPECT_TRUE(world.run(script(&world.server().disk, world.directory()))) << "hung";
+    });
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Worlds, DiskContract, testing::ValuesIn(contract_cases()), case_name);
+
+base::Buffer buffer_of(std::string_view text) {
+  base::Buffer buffer(text.size());
+  std::memcpy(buffer.data(), text.data(), text.size());
+  return buffer;
+}
+
+constexpr OpenOptions kCreate{OpenMode::CreateOrOpen, false};
+
+Task<std::unique_ptr<File>> open_ok(Disk* disk, std::string path, OpenOptions options) {
+  base::Result<std::unique_ptr<File>> file = co_await disk->open(path, options);
+  EXPECT_TRUE(file.has_value()) << (file ? "" : file.error().message);
+  co_return file ? std::move(*file) : nullptr;
+}
+
+Task<std::string> read_text(File* file, std::uint64_t offset, std::size_t bytes) {
+  base::Result<base::Buffer> read = co_await file->read_at(offset, base::Buffer(bytes));
+  EXPECT_TRUE(read.has_value());
+  co_return read ? std::string(base::as_text(read->view())) : "failed";
+}
+
+Task<bool> write_text(File* file, std::uint64_t offset, std::string text) {
+  base::Result<base::Buffer> written = co_await file->write_at(offset, buffer_of(text));
+  if (written) EXPECT_EQ(base::as_text(written->view()), text);
+  co_return written.has_value();
+}
+
+template <class T>
+Code code_of(const base::Result<T>& result) {
+  EXPECT_FALSE(result.has_value());
+  return result ? Code::Canceled : result.error().code;
+}
+
+Task<void> write_and_read(Disk* disk, std::string root) {
+  const std::unique_ptr<File> file = co_await open_ok(disk, root + "/f", kCreate);
+  EXPECT_TRUE(co_await write_text(file.get(), 0, "hello world"));
+  EXPECT_TRUE(co_await write_text(file.get(), 6, "there"));
+  EXPECT_EQ(co_await read_text(file.get(), 0, 11), "hello there");
+  EXPECT_EQ(co_await read_text(file.get(), 6, 100), "there");  // short only at the end
+  EXPECT_EQ(co_await read_text(file.get(), 11, 10), "");
+  EXPECT_EQ(co_await read_text(file.get(), 1'000'000, 10), "");
+  EXPECT_EQ(co_await read_text(file.get(), UINT64_MAX - 1, 10), "");
+  const base::Result<void> synced = co_await file->sync();
+  EXPECT_TRUE(synced.has_value());
+  const base::Result<std::uint64_t> size = co_await file->size();
+  EXPECT_EQ(*size, 11U);
+}
+TEST_P(DiskContract, ReadsBackWhatWasWritten) { play(write_and_read); }
+
+Task<void> large_file(Disk* disk, std::string root) {
+  const std::unique_ptr<File> file = co_await open_ok(disk, root + "/big", kCreate);
+  std::string text(3'000'001, '\0');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 7 + i / 253);
+  EXPECT_TRUE(co_await write_text(file.get(), 12'345, text));
+  const std::string back = co_await read_text(file.get(), 12'345, 4'000'000);
+  EXPECT_TRUE(back == text);
+  EXPECT_EQ(co_await read_text(file.get(), 0, 12'345), std::string(12'345, '\0'));
+}
+TEST_P(DiskContract, LargeTransfersAreWhole) { play(large_file); }
+
+Task<void> open_modes(Disk* disk, std::string root) {
+  const std::string path = root + "/f";
+  EXPECT_EQ(code_of(co_await disk->open(path, {OpenMode::ReadExisting, false})), Code::NotFound);
+  EXPECT_EQ(code_of(co_await disk->open(path, {OpenMode::WriteExisting, false})), Code::NotFound);
+  EXPECT_EQ(code_of(co_await disk->open(root + "/no/f", kCreate)), Code::NotFound);
+  const auto made = co_await open_ok(disk, path, {OpenMode::CreateNew, false});
+  EXPECT_TRUE(co_await write_text(made.get(), 0, "kept"));
+  EXPECT_EQ(code_of(co_await disk->open(path, {OpenMode::CreateNew, false})),
+            Code::PreconditionFailed);
+  const auto again = co_await open_ok(disk, path, kCreate);
+  EXPECT_EQ(co_await read_text(again.get(), 0, 10), "kept");
+  const auto read_only = co_await open_ok(disk, path, {OpenMode::ReadExisting, false});
+  EXPECT_FALSE(co_await write_text(read_only.get(), 0, "lost"));
+  EXPECT_EQ(co_await read_text(read_only.get(), 0, 10), "kept");
+  EXPECT_EQ(code_of(co_await disk->open(root, {OpenMode::ReadExisting, false})), Code::Internal);
+}
+TEST_P(DiskContract, OpenModesDecideWhatMayBeThere) { play(open_modes); }
+
+Task<void> resize(Disk* disk, std::string root) {
+  const std::unique_ptr<File> file = co_await open_ok(disk, root + "/f", kCreate);
+  EXPECT_TRUE(co_await write_text(file.get(), 0, "abcdef"));
+  const base::Result<void> cut = co_await file->truncate(3);
+  EXPECT_TRUE(cut.has_value());
+  EXPECT_EQ(co_await read_text(file.get(), 0, 10), "abc");
+  const base::Result<void> grown = co_await file->truncate(5);
+  EXPECT_TRUE(grown.has_value());
+  EXPECT_EQ(co_await read_text(file.get(), 0, 10), std::string("abc\0\0", 5));
+}
+TEST_P(DiskContract, TruncateCutsAndGrowsWithZeros) { play(resize); }
+
+Task<void> directories(Disk* disk, std::string root) {
+  const std::string inside = root + "/d";
+  EXPECT_TRUE((co_await disk->make_directory(inside)).has_value());
+  EXPECT_TRUE((co_await disk->make_directory(inside)).has_value());
+  EXPECT_EQ(code_of(co_await disk->make_directory(root + "/no/d")), Code::NotFound);
+  (co_await open_ok(disk, inside + "/b", kCreate)).reset();
+  (co_await open_ok(disk, inside + "/a", kCreate)).reset();
+  EXPECT_TRUE((co_await disk->make_directory(inside + "/c")).has_value());
+  const auto entries = co_await disk->list(inside);
+  EXPECT_EQ(entries->size(), 3U);
+  if (entries->size() == 3) {
+    EXPECT_EQ((*entries)[0].name, "a");
+    EXPECT_EQ((*entries)[2].name, "c");
+    EXPECT_FALSE((*entries)[0].is_directory);
+    EXPECT_TRUE((*entries)[2].is_directory);
+  }
+  EXPECT_TRUE((co_await disk->sync_directory(inside)).has_value());
+  EXPECT_EQ(code_of(co_await disk->sync_directory(root + "/no")), Code::NotFound);
+  EXPECT_EQ(code_of(co_await disk->list(root + "/no")), Code::NotFound);
+  EXPECT_EQ(code_of(co_await disk->remove(inside)), Code::PreconditionFailed);
+  EXPECT_TRUE((co_await disk->remove(inside + "/c")).has_value());
+  EXPECT_TRUE((co_await disk->remove(inside + "/a")).has_value());
+  EXPECT_EQ(code_of(co_await disk->remove(inside + "/a")), Code::NotFound);
+  const auto left = co_await disk->list(inside);
+  EXPECT_EQ(left->size(), 1U);
+}
+TEST_P(DiskContract, DirectoriesListWhatIsInThem) { play(directories); }
+
+Task<void> replace(Disk* disk, std::string root) {
+  const auto old_file = co_await open_ok(disk, root + "/name", kCreate);
+  EXPECT_TRUE(co_await write_text(old_file.get(), 0, "old"));
+  const auto new_file = co_await open_ok(disk, root + "/draft", kCreate);
+  EXPECT_TRUE(co_await write_text(new_file.get(), 0, "new"));
+  EXPECT_TRUE((co_await disk->rename(root + "/draft", root + "/name")).has_value());
+  EXPECT_EQ(code_of(co_await disk->rename(root + "/draft", root + "/name")), Code::NotFound);
+  const auto found = co_await open_ok(disk, root + "/name", {OpenMode::ReadExisting, false});
+  EXPECT_EQ(co_await read_text(found.get(), 0, 10), "new");
+  EXPECT_EQ(co_await read_text(old_file.get(), 0, 10), "old");  // open files outlive their name
+}
+TEST_P(DiskContract, RenameReplacesAtOnce) { play(replace); }
+
+Task<void> direct(Disk* disk, std::string root) {
+  const auto file = co_await open_ok(disk, root + "/d", {OpenMode::CreateOrOpen, true});
+  EXPECT_TRUE(co_await write_text(file.get(), 4096, std::string(8192, 'd')));
+  EXPECT_EQ(co_await read_text(file.get(), 8192, 8192), std::string(4096, 'd'));
+  EXPECT_EQ(co_await read_text(file.get(), 0, 4096), std::string(4096, '\0'));
+}
+TEST_P(DiskContract, DirectFilesTakeAlignedTransfers) { play(direct); }
+
+Task<void> free_space(Disk* disk, std::string root) {
+  const base::Result<std::uint64_t> room = co_await disk->free_bytes(root);
+  EXPECT_TRUE(room.has_value());
+  EXPECT_GT(*room, 0U);
+}
+TEST_P(DiskContract, FreeSpaceIsKnown) { play(free_space); }
+
+Task<void> too_far(Disk* disk, std::string root) {
+  const auto file = co_await open_ok(disk, root + "/f", kCreate);
+  base::Result<base::Buffer> written =
+      co_await file->write_at(UINT64_MAX - 2, buffer_of("too far"));
+  EXPECT_EQ(code_of(written), Code::StorageFull);
+  const base::Result<std::uint64_t> size = co_await file->size();
+  EXPECT_EQ(*size, 0U);
+}
+TEST_P(DiskContract, WritesBeyondTheLargestOffsetFail) { play(too_far); }
+
+Task<void> write_once(File* file, std::uint64_t offset, std::string text, int* done) {
+  EXPECT_TRUE(co_await write_text(file, offset, text));
+  ++*done;
+}
+
+Task<void> at_once(Disk* disk, std::string root) {
+  constexpr std::size_t kWriters = 100;
+  const auto file = co_await open_ok(disk, root + "/f", kCreate);
+  int done = 0;
+  std::vector<std::unique_ptr<Root>> writers;
+  for (std::size_t i = 0; i < kWriters; ++i) {
+    writers.push_back(std::make_unique<Root>(
+        *Executor::current(),
+        write_once(file.get(), i * 100, std::string(100, static_cast<char>('a' + i % 26)), &done)));
+  }
+  while (done < static_cast<int>(kWriters)) co_await pause(std::chrono::milliseconds(1));
+  for (std::size_t i = 0; i < kWriters; ++i) {
+    EXPECT_EQ(co_await read_text(file.get(), i * 100, 100),
+              std::string(100, static_cast<char>('a' + i % 26)));
+  }
+}
+TEST_P(DiskContract, ManyOperationsAtOnce) { play(at_once); }
+
+Task<void> read_and_forget(File* file) { co_await read_text(file, 0, 1'000'000); }
+
+Task<void> sync_and_forget(File* file) { co_await file->sync(); }
+
+Task<void> open_and_forget(Disk* disk, std::string path) { co_await disk->open(path, kCreate); }
+
+Task<void> abort_callers(Disk* disk, std::string root) {
+  auto file = co_await open_ok(disk, root + "/f", kCreate);
+  EXPECT_TRUE(co_await write_text(file.get(), 0, std::string(1'000'000, 'x')));
+  int ignored = 0;
+  for (int i = 0; i < 20; ++i) {
+    Executor& here = *Executor::current();
+    const Root reader(here, read_and_forget(file.get()));
+    const Root writer(here, write_once(file.get(), 2'000'000, std::string(10'000, 'y'), &ignored));
+    const Root syncer(here, sync_and_forget(file.get()));
+    const Root opener(here, open_and_forget(disk, root + "/g"));
+    co_await pause(std::chrono::microseconds(i * 10));
+  }
+  // What was under way may finish later, also when the file is closed; nothing else is touched.
+  file.reset();
+  const auto again = co_await open_ok(disk, root + "/f", kCreate);
+  EXPECT_EQ(co_await read_text(again.get(), 0, 1'000'000), std::string(1'000'000, 'x'));
+}
+TEST_P(DiskContract, AbortedCallersAreSafe) { play(abort_callers); }
+
+}  // namespace
+}  // namespace ron::platform::test

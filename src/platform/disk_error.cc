@@ -1,0 +1,47 @@
+#include "platform/disk_error.h"
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+namespace ron::platform {
+namespace {
+
+base::Code code_of(int error) noexcept {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return base::Code::StorageFull;
+    case ENOENT:
+    case ENOTDIR:
+      return base::Code::NotFound;
+    case EIO:
+    case EAGAIN:
+    case EBUSY:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOBUFS:
+    case ETIMEDOUT:
+      return base::Code::StorageBusy;
+    case EEXIST:
+    case ENOTEMPTY:
+      return base::Code::PreconditionFailed;
+    default:
+      return base::Code::Internal;
+  }
+}
+
+}  // namespace
+
+base::Error disk_error(std::string_view what, std::string_view path, int error) {
+  std::string message(what);
+  message += " '";
+  message += path;
+  message += "': ";
+  message += std::generic_category().message(error);
+  return {code_of(error), std::move(message)};
+}
+
+}  // namespace ron::platform

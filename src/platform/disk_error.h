@@ -1,0 +1,14 @@
+// One mapping from errno to what callers of a Disk see, shared by both worlds.
+#pragma once
+
+#include <string_view>
+
+#include "base/error.h"
+
+namespace ron::platform {
+
+// StorageFull, NotFound, StorageBusy (try again later), PreconditionFailed (the name is taken or
+// the directory is not empty), else Internal. `what` and `path` make the message.
+base::Error disk_error(std::string_view what, std::string_view path, int error);
+
+}  // namespace ron::platform

@@ -1,0 +1,230 @@
+#include "platform/posix/disk.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "platform/disk_error.h"
+#include "platform/posix/names.h"
+
+namespace ron::platform::posix {
+namespace {
+
+constexpr std::uint64_t kLargestOffset = INT64_MAX;
+
+std::unexpected<base::Error> failed(std::string_view what, std::string_view path, int error) {
+  return base::fail(disk_error(what, path, error));
+}
+
+bool uring_permitted() noexcept {
+  io_uring probe{};
+  if (io_uring_queue_init(2, &probe, 0) != 0) return false;
+  io_uring_queue_exit(&probe);
+  return true;
+}
+
+// Does all of the operation with plain system calls.
+FileDone perform_blocking(FileOp& op) {
+  int error = 0;
+  for (;;) {
+    const int fd = op.file->get();
+    const auto at = static_cast<off_t>(op.offset + op.moved);
+    std::int64_t outcome = 0;
+    switch (op.kind) {
+      case FileOp::Kind::Read:
+        outcome = pread(fd, op.buffer.data() + op.moved, op.left(), at);
+        break;
+      case FileOp::Kind::Write:
+        outcome = pwrite(fd, op.buffer.data() + op.moved, op.left(), at);
+        break;
+      case FileOp::Kind::Sync:
+        outcome = fdatasync(fd);
+        break;
+    }
+    if (op.advance(outcome < 0 ? -errno : outcome, error)) break;
+  }
+  return {error, std::move(op.buffer)};
+}
+
+// Runs a call that returns an errno on the pool; a full pool is EAGAIN.
+Task<int> on_pool(BlockingPool* pool, std::move_only_function<int()> call) {
+  base::Result<int> done = co_await pool->run(std::move(call));
+  co_return done ? *done : EAGAIN;
+}
+
+base::Result<void> outcome_of(int error, std::string_view what, std::string_view path) {
+  if (error != 0) return failed(what, path, error);
+  return {};
+}
+
+}  // namespace
+
+std::string_view name(DiskEngine engine) noexcept {
+  return engine == DiskEngine::Uring ? "io_uring" : "blocking pool";
+}
+
+class PosixFile final : public File {
+ public:
+  PosixFile(PosixDisk& disk, Descriptor file, bool direct, std::string path)
+      : disk_(disk),
+        file_(std::make_shared<const Descriptor>(std::move(file))),
+        direct_(direct),
+        path_(std::move(path)) {}
+
+  Task<base::Result<base::Buffer>> read_at(std::uint64_t offset, base::Buffer into) override {
+    FileDone done = co_await disk_.perform(make(FileOp::Kind::Read, offset, std::move(into)));
+    if (done.error != 0) co_return failed("cannot read", path_, done.error);
+    co_return std::move(done.buffer);
+  }
+
+  Task<base::Result<base::Buffer>> write_at(std::uint64_t offset, base::Buffer bytes) override {
+    FileDone done = co_await disk_.perform(make(FileOp::Kind::Write, offset, std::move(bytes)));
+    if (done.error != 0) co_return failed("cannot write", path_, done.error);
+    co_return std::move(done.buffer);
+  }
+
+  Task<base::Result<void>> sync() override {
+    const FileDone done = co_await disk_.perform(make(FileOp::Kind::Sync, 0, {}));
+    co_return outcome_of(done.error, "cannot sync", path_);
+  }
+
+  // The kernel has the size of an open file in memory.
+  Task<base::Result<std::uint64_t>> size() override {
+    struct stat status{};
+    if (fstat(file_->get(), &status) != 0) co_return failed("cannot stat", path_, errno);
+    co_return static_cast<std::uint64_t>(status.st_size);
+  }
+
+  Task<base::Result<void>> truncate(std::uint64_t length) override {
+    const int error = co_await on_pool(&disk_.pool_, [file = file_, length] {
+      return ftruncate(file->get(), static_cast<off_t>(length)) == 0 ? 0 : errno;
+    });
+    co_return outcome_of(error, "cannot truncate", path_);
+  }
+
+ private:
+  std::unique_ptr<FileOp> make(FileOp::Kind kind, std::uint64_t offset, base::Buffer buffer) const {
+    auto op = std::make_unique<FileOp>();
+    op->kind = kind;
+    op->direct = direct_;
+    op->file = file_;
+    op->offset = offset;
+    op->buffer = std::move(buffer);
+    return op;
+  }
+
+  PosixDisk& disk_;
+  std::shared_ptr<const Descriptor> file_;
+  bool direct_;
+  std::string path_;
+};
+
+PosixDisk::PosixDisk(BlockingPool& pool, DiskEngine wanted)
+    : pool_(pool),
+      engine_(wanted == DiskEngine::Uring && uring_permitted() ? DiskEngine::Uring
+                                                               : DiskEngine::Pool) {
+  static std::atomic<std::uint64_t> made{0};
+  number_ = ++made;
+}
+
+PosixDisk::~PosixDisk() = default;
+
+// The ring of the loop this runs on, made when it is first needed.
+Ring* PosixDisk::current_ring() {
+  struct Cache {
+    std::uint64_t disk = 0;
+    Loop* loop = nullptr;
+    Ring* ring = nullptr;
+  };
+  static thread_local Cache cache;
+  if (engine_ != DiskEngine::Uring) return nullptr;
+  auto* const loop = static_cast<Loop*>(Executor::current());
+  if (cache.disk == number_ && cache.loop == loop) return cache.ring;
+  const std::lock_guard lock(mutex_);
+  auto found = std::ranges::find(rings_, loop, &LoopRing::loop);
+  if (found == rings_.end()) {
+    rings_.push_back({loop, Ring::create(*loop)});
+    found = rings_.end() - 1;
+  }
+  cache = {number_, loop, found->ring.get()};
+  return cache.ring;
+}
+
+Task<FileDone> PosixDisk::perform(std::unique_ptr<FileOp> op) {
+  // An empty read or write has nothing to ask of the kernel, and one past the largest offset must
+  // not: io_uring takes -1 for "the current position".
+  const std::size_t bytes = op->buffer.size();
+  if (op->kind != FileOp::Kind::Sync && bytes == 0) co_return FileDone{0, std::move(op->buffer)};
+  if (op->offset > kLargestOffset - bytes) {
+    if (op->kind == FileOp::Kind::Write) co_return FileDone{EFBIG, {}};
+    co_return FileDone{};
+  }
+  if (Ring* const ring = current_ring(); ring != nullptr) {
+    const std::shared_ptr<Completion<FileDone>> completion = op->completion;
+    if (!ring->start(op)) co_return FileDone{EAGAIN, {}};
+    FileDone done = co_await Completion<FileDone>::wait(completion);
+    co_return done;
+  }
+  base::Result<FileDone> done =
+      co_await pool_.run([work = std::move(op)]() mutable { return perform_blocking(*work); });
+  co_return done ? std::move(*done) : FileDone{EAGAIN, {}};
+}
+
+Task<base::Result<std::unique_ptr<File>>> PosixDisk::open(std::string path, OpenOptions options) {
+  // The pool's closure owns the descriptor until it is handed over, so an aborted open leaks none.
+  struct Handed {
+    int error = 0;
+    bool direct = false;
+    Descriptor file;
+  };
+  base::Result<std::shared_ptr<Handed>> opened = co_await pool_.run([path, options] {
+    const names::Opened result = names::open(path, options);
+    return std::shared_ptr<Handed>(new Handed{result.error, result.direct, Descriptor(result.fd)});
+  });
+  if (!opened) co_return failed("cannot open", path, EAGAIN);
+  Handed& handed = **opened;
+  if (handed.error != 0) co_return failed("cannot open", path, handed.error);
+  co_return std::make_unique<PosixFile>(*this, std::move(handed.file), handed.direct, path);
+}
+
+Task<base::Result<void>> PosixDisk::make_directory(std::string path) {
+  const int error = co_await on_pool(&pool_, [path] { return names::make_directory(path); });
+  co_return outcome_of(error, "cannot make directory", path);
+}
+
+Task<base::Result<std::vector<DirectoryEntry>>> PosixDisk::list(std::string path) {
+  auto entries = std::make_shared<std::vector<DirectoryEntry>>();
+  const int error =
+      co_await on_pool(&pool_, [path, entries] { return names::list(path, *entries); });
+  if (error != 0) co_return failed("cannot list", path, error);
+  co_return std::move(*entries);
+}
+
+Task<base::Result<void>> PosixDisk::rename(std::string from, std::string to) {
+  const int error = co_await on_pool(&pool_, [from, to] { return names::rename(from, to); });
+  co_return outcome_of(error, "cannot rename", from);
+}
+
+Task<base::Result<void>> PosixDisk::remove(std::string path) {
+  const int error = co_await on_pool(&pool_, [path] { return names::remove(path); });
+  co_return outcome_of(error, "cannot remove", path);
+}
+
+Task<base::Result<void>> PosixDisk::sync_directory(std::string path) {
+  const int error = co_await on_pool(&pool_, [path] { return names::sync_directory(path); });
+  co_return outcome_of(error, "cannot sync directory", path);
+}
+
+Task<base::Result<std::uint64_t>> PosixDisk::free_bytes(std::string path) {
+  auto bytes = std::make_shared<std::uint64_t>(0);
+  const int error =
+      co_await on_pool(&pool_, [path, bytes] { return names::free_bytes(path, *bytes); });
+  if (error != 0) co_return failed("cannot ask for free space of", path, error);
+  co_return *bytes;
+}
+
+}  // namespace ron::platform::posix

@@ -1,0 +1,28 @@
+// Files at start-up: configuration, keys, data directories. Synchronous, so only before the loops
+// run or off them. Errors as disk_error, Malformed for content that breaks the rules here.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace ron::platform::posix {
+
+// A regular file of at most `max_bytes`; a symbolic link to one is fine.
+base::Result<std::string> read_small_file(const std::string& path, std::size_t max_bytes);
+// Puts `text` at `path` with mode 0600, atomically and durably: readers see the old or the new.
+base::Result<void> write_private_file(const std::string& path, std::string_view text);
+// Makes the directory and its missing parents with mode 0700; fine if it is there.
+base::Result<void> make_private_directory(const std::string& path);
+// Names of what is in the directory, sorted.
+base::Result<std::vector<std::string>> list_directory(const std::string& path);
+// Permission bits, for example 0600.
+base::Result<unsigned> file_mode(const std::string& path);
+
+// The process environment.
+std::vector<std::pair<std::string, std::string>> environment();
+
+}  // namespace ron::platform::posix

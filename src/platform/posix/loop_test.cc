@@ -1,0 +1,151 @@
+#include "platform/posix/loop.h"
+
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "platform/test_support.h"
+
+namespace ron::platform::posix {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Root;
+
+struct Call : Job {
+  explicit Call(std::function<void()> what) : Job(&Call::go), call(std::move(what)) {}
+  static void go(Job& job) noexcept { static_cast<Call&>(job).call(); }
+  std::function<void()> call;
+};
+
+TEST(Loop, RunsLocalJobsInOrder) {
+  Loop loop;
+  std::string order;
+  Call a([&] { order += 'a'; });
+  Call b([&] {
+    order += 'b';
+    loop.stop();
+  });
+  Call first([&] {
+    loop.post(a);
+    loop.post(b);
+    loop.post(a);
+  });
+  loop.post(first);
+  loop.run();
+  EXPECT_EQ(order, "ab");
+}
+
+TEST(Loop, UnpostTakesAJobBackFromEitherQueue) {
+  Loop loop;
+  int ran = 0;
+  Call local([&] { ++ran; });
+  Call foreign([&] { ++ran; });
+  Call first([&] {
+    loop.post(local);
+    EXPECT_TRUE(loop.unpost(local));
+    EXPECT_FALSE(loop.unpost(local));
+    std::thread([&] { loop.post(foreign); }).join();
+    EXPECT_TRUE(loop.unpost(foreign));
+    EXPECT_FALSE(loop.unpost(foreign));
+    loop.stop();
+  });
+  loop.post(first);
+  loop.run();
+  EXPECT_EQ(ran, 0);
+}
+
+// Each poster writes its number before it posts; the job must see it, however the posts fall
+// together with the runs.
+TEST(Loop, ManyThreadsMayPostTheSameJob) {
+  constexpr int kThreads = 4;
+  constexpr int kPosts = 20'000;
+  Loop loop;
+  std::array<std::atomic<int>, kThreads> written{};
+  std::atomic<int> done = 0;
+  Call job([&] {
+    bool all = true;
+    for (const auto& value : written) all = all && value.load(std::memory_order_relaxed) == kPosts;
+    if (all && done.load() == kThreads) loop.stop();
+  });
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (int n = 1; n <= kPosts; ++n) {
+        if (n == kPosts) ++done;
+        written[i].store(n, std::memory_order_relaxed);
+        loop.post(job);
+      }
+    });
+  }
+  loop.run();
+  EXPECT_EQ(done, kThreads);
+}
+
+// Two loops toss one job's token to and fro: every post wakes a sleeping loop.
+struct Toss : Job {
+  Toss(Loop& to, Toss*& answer, int& number)
+      : Job(&Toss::go), home(to), other(answer), left(number) {}
+  static void go(Job& job) noexcept {
+    auto& self = static_cast<Toss&>(job);
+    if (--self.left <= 0) {
+      self.other->home.stop();
+      self.home.stop();
+      return;
+    }
+    self.other->home.post(*self.other);
+  }
+  Loop& home;
+  Toss*& other;
+  int& left;
+};
+
+TEST(Loop, CrossThreadPostsAreNeverLost) {
+  Loop here;
+  Loop there;
+  int left = 20'000;
+  Toss* ping_at = nullptr;
+  Toss* pong_at = nullptr;
+  Toss ping(here, pong_at, left);
+  Toss pong(there, ping_at, left);
+  ping_at = &ping;
+  pong_at = &pong;
+  here.post(ping);
+  std::jthread thread([&] { there.run(); });
+  here.run();
+  EXPECT_EQ(left, 0);
+}
+
+TEST(Loop, TimersFireInOrderAndNotEarly) {
+  Loop loop;
+  std::string order;
+  auto sleeper = [](std::string* log, char name, MonotonicClock::duration delay) -> Task<void> {
+    const TimePoint begin = Executor::current()->now();
+    co_await test::pause(delay);
+    EXPECT_GE(Executor::current()->now() - begin, delay);
+    log->push_back(name);
+  };
+  const Root slow(loop, sleeper(&order, 's', 20ms), [&] { loop.stop(); });
+  const Root fast(loop, sleeper(&order, 'f', 5ms));
+  loop.run();
+  EXPECT_EQ(order, "fs");
+}
+
+TEST(Loop, IsCurrentOnlyWhileItRuns) {
+  Loop loop;
+  Executor* seen = nullptr;
+  Call job([&] {
+    seen = Executor::current();
+    loop.stop();
+  });
+  loop.post(job);
+  loop.run();
+  EXPECT_EQ(seen, &loop);
+  EXPECT_EQ(Executor::current(), nullptr);
+}
+
+}  // namespace
+}  // namespace ron::platform::posix

@@ -1,0 +1,55 @@
+#include "platform/sim/devices.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "platform/sim/world.h"
+
+namespace ron::platform::sim {
+
+TimePoint SimClock::monotonic() const noexcept { return world_.now(); }
+
+std::int64_t SimClock::unix_ms() const noexcept {
+  return world_.unix_ms() + wall_skew_.count() / 1'000'000;
+}
+
+void SimRandom::fill(base::MutableBytes out) noexcept {
+  while (!out.empty()) {
+    const std::uint64_t value = source_.next();
+    const std::size_t bytes = std::min(out.size(), sizeof value);
+    std::memcpy(out.data(), &value, bytes);
+    out = out.subspan(bytes);
+  }
+}
+
+void SimSignals::raise(Signal signal) {
+  world_.trace(TraceKind::Signal, node_, static_cast<std::uint64_t>(signal));
+  waiting_.push_back(signal);
+  arrived_.set();
+}
+
+Signal SimSignals::take() noexcept {
+  if (waiting_.empty()) {
+    arrived_.clear();
+    return Signal::None;
+  }
+  const Signal signal = waiting_.front();
+  waiting_.pop_front();
+  return signal;
+}
+
+bool SimBlocking::try_submit(std::move_only_function<void()> work) {
+  if (depth_ >= options_.capacity || world_.chance(world_.faults().reject_blocking)) return false;
+  ++depth_;
+  world_.trace(TraceKind::Blocking, node_, depth_);
+  world_.after(world_.up_to(options_.takes),
+               [this, epoch = epoch_, run = std::move(work)]() mutable {
+                 if (epoch != epoch_) return;
+                 --depth_;
+                 run();
+               });
+  return true;
+}
+
+}  // namespace ron::platform::sim

@@ -1,0 +1,75 @@
+// SimDisk: the Disk of one simulated node. Operations take virtual time and take effect at some
+// moment within it, also when their caller has been aborted, as a kernel's do.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/units.h"
+#include "platform/disk.h"
+#include "platform/sim/disk_image.h"
+#include "platform/sim/faults.h"
+#include "platform/sim/network.h"
+
+namespace ron::platform::sim {
+
+struct DiskOptions {
+  std::uint64_t capacity_bytes = 1 * base::kGiB;
+  // Each takes between one and two times this long.
+  Duration read_takes = std::chrono::microseconds(80);
+  Duration write_takes = std::chrono::microseconds(30);
+  Duration sync_takes = std::chrono::microseconds(500);
+  Duration name_takes = std::chrono::microseconds(50);
+};
+
+enum class DiskOp : std::uint8_t { Read, Write, Sync, Name };
+inline constexpr std::size_t kDiskOps = 4;
+
+class SimDisk final : public Disk {
+ public:
+  SimDisk(World& world, NodeId node, DiskOptions options);
+
+  Task<base::Result<std::unique_ptr<File>>> open(std::string path, OpenOptions options) override;
+  Task<base::Result<void>> make_directory(std::string path) override;
+  Task<base::Result<std::vector<DirectoryEntry>>> list(std::string path) override;
+  Task<base::Result<void>> rename(std::string from, std::string to) override;
+  Task<base::Result<void>> remove(std::string path) override;
+  Task<base::Result<void>> sync_directory(std::string path) override;
+  Task<base::Result<std::uint64_t>> free_bytes(std::string path) override;
+
+  // What is not synced is kept, lost or torn by seed. Files opened before fail from now on, and
+  // everything fails until restart().
+  void power_cut();
+  void restart() noexcept { powered_ = true; }
+
+  // The next `count` operations of this kind fail with an I/O error.
+  void fail_next(DiskOp op, std::uint32_t count = 1) noexcept;
+  // False when there is no such byte.
+  bool flip_bit(std::string_view path, std::uint64_t offset, unsigned bit);
+  void set_capacity(std::uint64_t bytes) noexcept { image_.set_capacity(bytes); }
+  [[nodiscard]] std::uint64_t power_cuts() const noexcept { return epoch_; }
+  [[nodiscard]] std::uint64_t used_bytes() const noexcept { return image_.used(); }
+
+ private:
+  friend class SimFile;
+  template <class T>
+  Task<base::Result<T>> perform(Duration takes, std::string what, std::string path,
+                                std::move_only_function<base::Result<T>()> effect);
+  Task<base::Result<void>> change_names(std::string what, std::string path,
+                                        std::move_only_function<int()> effect);
+  [[nodiscard]] bool fails(DiskOp op, PerMillion rate);
+  [[nodiscard]] Duration sync_time();
+
+  World& world_;
+  NodeId node_;
+  DiskOptions options_;
+  DiskImage image_;
+  bool powered_ = true;
+  std::uint64_t epoch_ = 0;  // counts power cuts
+  std::array<std::uint32_t, kDiskOps> fail_next_{};
+};
+
+}  // namespace ron::platform::sim

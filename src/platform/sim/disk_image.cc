@@ -1,0 +1,343 @@
+#include "platform/sim/disk_image.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "base/units.h"
+
+namespace ron::platform::sim {
+namespace {
+
+constexpr std::uint64_t kSector = 512;
+constexpr std::uint64_t kPage = 4096;
+// More than this is never held back: the oldest is written out, as a kernel's write-back does.
+constexpr std::uint64_t kPendingBytes = 64 * base::kMiB;
+
+// How a power cut treats one file: the extremes are as likely as the mixtures.
+enum class Mood : std::uint8_t { LoseAll, KeepAll, TearSectors, TearPages };
+
+Mood draw_mood(FastRandom& random) { return static_cast<Mood>(random.below(4)); }
+
+void write_into(std::vector<std::byte>& image, std::uint64_t offset, base::ByteView bytes) {
+  if (bytes.empty()) return;
+  if (image.size() < offset + bytes.size()) image.resize(offset + bytes.size());
+  std::memcpy(image.data() + offset, bytes.data(), bytes.size());
+}
+
+// Splits a path into its names; false when it has a "..".
+bool split(std::string_view path, std::vector<std::string_view>& names) {
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    const std::string_view name = path.substr(0, slash);
+    path.remove_prefix(std::min(slash + 1, path.size()));
+    if (name == "..") return false;
+    if (!name.empty() && name != ".") names.push_back(name);
+  }
+  return true;
+}
+
+}  // namespace
+
+DiskImage::DiskImage(std::uint64_t capacity_bytes)
+    : capacity_(capacity_bytes), root_(std::make_shared<Inode>()) {
+  root_->is_directory = true;
+}
+
+int DiskImage::find(std::string_view path, Place& place) const {
+  std::vector<std::string_view> names;
+  if (!split(path, names)) return EINVAL;
+  place = {root_, "", root_};
+  for (const std::string_view name : names) {
+    if (place.inode == nullptr) return ENOENT;
+    if (!place.inode->is_directory) return ENOTDIR;
+    place.directory = std::move(place.inode);
+    place.name = name;
+    const auto found = place.directory->names.find(name);
+    place.inode = found != place.directory->names.end() ? found->second : nullptr;
+  }
+  return 0;
+}
+
+int DiskImage::find_directory(std::string_view path, InodePtr& out) const {
+  Place place;
+  const int error = find(path, place);
+  if (error != 0) return error;
+  if (place.inode == nullptr) return ENOENT;
+  if (!place.inode->is_directory) return ENOTDIR;
+  out = place.inode;
+  return 0;
+}
+
+DiskImage::InodePtr DiskImage::create(const Place& place, bool is_directory) {
+  auto inode = std::make_shared<Inode>();
+  inode->id = next_id_++;
+  inode->is_directory = is_directory;
+  place.directory->names[place.name] = inode;
+  name_changes_.push_back({nullptr, "", place.directory, place.name, inode});
+  return inode;
+}
+
+int DiskImage::open(std::string_view path, OpenMode mode, InodePtr& out) {
+  Place place;
+  const int error = find(path, place);
+  if (error != 0) return error;
+  if (place.inode != nullptr && mode == OpenMode::CreateNew) return EEXIST;
+  if (place.inode != nullptr && place.inode->is_directory) return EISDIR;
+  if (place.inode == nullptr) {
+    if (mode == OpenMode::ReadExisting || mode == OpenMode::WriteExisting) return ENOENT;
+    place.inode = create(place, false);
+  }
+  out = place.inode;
+  ++out->open;
+  return 0;
+}
+
+void DiskImage::close(Inode& inode) noexcept {
+  --inode.open;
+  release_if_gone(inode);
+}
+
+void DiskImage::release_if_gone(Inode& inode) noexcept {
+  if (!inode.named && inode.open == 0) used_ -= inode.bytes.size();
+}
+
+void DiskImage::unname(const InodePtr& inode) noexcept {
+  inode->named = false;
+  release_if_gone(*inode);
+}
+
+int DiskImage::make_directory(std::string_view path) {
+  Place place;
+  const int error = find(path, place);
+  if (error != 0) return error;
+  if (place.inode != nullptr) return place.inode->is_directory ? 0 : EEXIST;
+  create(place, true);
+  return 0;
+}
+
+int DiskImage::list(std::string_view path, std::vector<DirectoryEntry>& out) const {
+  InodePtr directory;
+  const int error = find_directory(path, directory);
+  if (error != 0) return error;
+  for (const auto& [name, inode] : directory->names) out.push_back({name, inode->is_directory});
+  return 0;
+}
+
+int DiskImage::rename(std::string_view from, std::string_view to) {
+  Place source;
+  Place target;
+  int error = find(from, source);
+  if (error == 0) error = find(to, target);
+  if (error != 0) return error;
+  if (source.inode == nullptr) return ENOENT;
+  if (source.inode == root_ || target.inode == root_) return EBUSY;
+  if (source.inode == target.inode) return 0;
+  if (target.directory == source.inode) return EINVAL;
+  if (target.inode != nullptr) {
+    if (target.inode->is_directory != source.inode->is_directory) {
+      return target.inode->is_directory ? EISDIR : ENOTDIR;
+    }
+    if (!target.inode->names.empty()) return ENOTEMPTY;
+    unname(target.inode);
+  }
+  source.directory->names.erase(source.name);
+  target.directory->names[target.name] = source.inode;
+  name_changes_.push_back(
+      {source.directory, source.name, target.directory, target.name, source.inode});
+  return 0;
+}
+
+int DiskImage::remove(std::string_view path) {
+  Place place;
+  const int error = find(path, place);
+  if (error != 0) return error;
+  if (place.inode == nullptr) return ENOENT;
+  if (place.inode == root_) return EBUSY;
+  if (!place.inode->names.empty()) return ENOTEMPTY;
+  place.directory->names.erase(place.name);
+  name_changes_.push_back({place.directory, place.name, nullptr, "", place.inode});
+  unname(place.inode);
+  return 0;
+}
+
+int DiskImage::sync_directory(std::string_view path) {
+  InodePtr directory;
+  const int error = find_directory(path, directory);
+  if (error != 0) return error;
+  // A change of this directory takes along what happened to the same file before it.
+  std::set<std::uint64_t> needed;
+  std::vector<bool> chosen(name_changes_.size());
+  for (std::size_t i = name_changes_.size(); i-- > 0;) {
+    const NameChange& change = name_changes_[i];
+    chosen[i] = change.from_directory == directory || change.to_directory == directory ||
+                needed.contains(change.inode->id);
+    if (chosen[i]) needed.insert(change.inode->id);
+  }
+  std::vector<NameChange> left;
+  for (std::size_t i = 0; i < name_changes_.size(); ++i) {
+    if (chosen[i]) {
+      apply(name_changes_[i]);
+    } else {
+      left.push_back(std::move(name_changes_[i]));
+    }
+  }
+  name_changes_ = std::move(left);
+  return 0;
+}
+
+void DiskImage::apply(const NameChange& change) {
+  if (change.from_directory != nullptr) {
+    auto& names = change.from_directory->durable_names;
+    const auto found = names.find(change.from);
+    if (found != names.end() && found->second == change.inode) names.erase(found);
+  }
+  if (change.to_directory != nullptr) change.to_directory->durable_names[change.to] = change.inode;
+}
+
+std::size_t DiskImage::read(const Inode& inode, std::uint64_t offset,
+                            base::MutableBytes into) const {
+  if (offset >= inode.bytes.size()) return 0;
+  const std::size_t bytes = std::min<std::size_t>(into.size(), inode.bytes.size() - offset);
+  if (bytes != 0) std::memcpy(into.data(), inode.bytes.data() + offset, bytes);
+  return bytes;
+}
+
+int DiskImage::resize(Inode& inode, std::uint64_t length) {
+  const std::uint64_t grows = length > inode.bytes.size() ? length - inode.bytes.size() : 0;
+  if (grows > capacity_ - std::min(used_, capacity_)) return ENOSPC;
+  used_ = used_ - inode.bytes.size() + length;
+  inode.bytes.resize(length);
+  return 0;
+}
+
+int DiskImage::write(Inode& inode, std::uint64_t offset, base::ByteView bytes) {
+  if (offset > UINT64_MAX - bytes.size()) return EFBIG;
+  const std::uint64_t end = offset + bytes.size();
+  if (end > inode.bytes.size()) {
+    const int error = resize(inode, end);
+    if (error != 0) return error;
+  }
+  write_into(inode.bytes, offset, bytes);
+  record(inode, {0, offset, {bytes.begin(), bytes.end()}, inode.bytes.size(), false});
+  return 0;
+}
+
+int DiskImage::truncate(Inode& inode, std::uint64_t length) {
+  const int error = resize(inode, length);
+  if (error != 0) return error;
+  record(inode, {0, 0, {}, length, true});
+  return 0;
+}
+
+void DiskImage::record(Inode& inode, Change change) {
+  change.number = ++inode.changes;
+  inode.pending_bytes += change.bytes.size();
+  inode.pending.push_back(std::move(change));
+  if (inode.pending_bytes > kPendingBytes) {
+    sync(inode, inode.pending[inode.pending.size() / 2].number);
+  }
+}
+
+void DiskImage::sync(Inode& inode, std::uint64_t number) {
+  auto change = inode.pending.begin();
+  for (; change != inode.pending.end() && change->number <= number; ++change) {
+    apply(inode, *change);
+    inode.pending_bytes -= change->bytes.size();
+  }
+  inode.pending.erase(inode.pending.begin(), change);
+}
+
+void DiskImage::apply(Inode& inode, const Change& change) {
+  if (!change.is_truncate) write_into(inode.durable, change.offset, change.bytes);
+  inode.durable.resize(change.size_after);
+}
+
+void DiskImage::forget_pending(Inode& inode) noexcept {
+  inode.pending.clear();
+  inode.pending_bytes = 0;
+}
+
+int DiskImage::flip_bit(std::string_view path, std::uint64_t offset, unsigned bit) {
+  Place place;
+  const int error = find(path, place);
+  if (error != 0) return error;
+  if (place.inode == nullptr) return ENOENT;
+  if (offset >= place.inode->bytes.size()) return EINVAL;
+  flip_bit(*place.inode, offset, bit);
+  return 0;
+}
+
+void DiskImage::flip_bit(Inode& inode, std::uint64_t offset, unsigned bit) noexcept {
+  const std::byte mask = std::byte{1} << (bit % 8);
+  if (offset < inode.bytes.size()) inode.bytes[offset] ^= mask;
+  if (offset < inode.durable.size()) inode.durable[offset] ^= mask;
+}
+
+std::uint64_t DiskImage::power_cut(FastRandom& random) {
+  std::uint64_t damaged = settle_names(random);
+  used_ = 0;
+  damaged += settle(*root_, random);
+  return damaged;
+}
+
+std::uint64_t DiskImage::settle_names(FastRandom& random) {
+  const Mood mood = draw_mood(random);
+  std::uint64_t dropped = 0;
+  std::set<std::uint64_t> lost;  // files whose later changes cannot have survived
+  for (const NameChange& change : name_changes_) {
+    const bool keep = mood == Mood::KeepAll || (mood != Mood::LoseAll && random.below(2) == 0);
+    if (keep && !lost.contains(change.inode->id)) {
+      apply(change);
+      continue;
+    }
+    lost.insert(change.inode->id);
+    ++dropped;
+  }
+  name_changes_.clear();
+  return dropped;
+}
+
+// What the medium holds becomes what programs see, for this inode and all below it.
+std::uint64_t DiskImage::settle(Inode& inode, FastRandom& random) {
+  inode.named = true;
+  inode.open = 0;
+  inode.names = inode.durable_names;
+  std::uint64_t damaged = 0;
+  for (const auto& [name, child] : inode.names) damaged += settle(*child, random);
+  const Mood mood = draw_mood(random);
+  const std::size_t count = inode.pending.size();
+  std::size_t sized = random.below(count + 1);  // changes whose new size has survived
+  if (mood == Mood::LoseAll) sized = 0;
+  if (mood == Mood::KeepAll) sized = count;
+  const std::uint64_t grain = mood == Mood::TearPages ? kPage : kSector;
+  std::vector<std::byte> image = inode.durable;
+  std::uint64_t size = image.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Change& change = inode.pending[i];
+    if (i < sized) size = change.size_after;
+    if (change.is_truncate && i < sized) image.resize(change.size_after);
+    const std::uint64_t end = change.offset + change.bytes.size();
+    bool whole = i < sized;
+    for (std::uint64_t at = change.offset; at < end;) {
+      const std::uint64_t next = std::min(end, (at / grain + 1) * grain);
+      const bool keep = mood == Mood::KeepAll || (mood != Mood::LoseAll && random.below(2) == 0);
+      if (keep) {
+        write_into(image, at, base::ByteView(change.bytes).subspan(at - change.offset, next - at));
+      }
+      whole = whole && keep;
+      at = next;
+    }
+    damaged += whole ? 0 : 1;
+  }
+  image.resize(size);
+  inode.bytes = image;
+  inode.durable = std::move(image);
+  forget_pending(inode);
+  used_ += inode.bytes.size();
+  return damaged;
+}
+
+}  // namespace ron::platform::sim

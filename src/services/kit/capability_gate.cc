@@ -1,0 +1,75 @@
+#include "services/kit/capability_gate.h"
+
+#include <utility>
+
+#include "auth/capability.h"
+
+namespace ron::kit {
+
+using base::Code;
+using base::fail;
+
+const config::Section<AuthConfig>& auth_section() {
+  using config::Reload;
+  static const config::Section<AuthConfig> section(
+      "auth", "capabilities: who may write",
+      {config::bool_key("public_reads", &AuthConfig::public_reads, "true", {}, Reload::Hot,
+                        "anyone may read; when off, reading needs a capability too"),
+       config::text_key("keys_dir", &AuthConfig::keys_dir, "", {}, Reload::Restart,
+                        "directory of root keys (*.key); empty: a new key for this run only"),
+       config::text_list_key("deny", &AuthConfig::deny, "[]", {}, Reload::Hot,
+                             "revoked: token:<32 hex>, key:<id> or fingerprint:<8 hex>")});
+  return section;
+}
+
+base::Result<auth::DenyList> parse_deny_list(const config::TextList& entries) {
+  auth::DenyList list;
+  for (const std::string& entry : entries) {
+    const std::size_t colon = entry.find(':');
+    const std::string kind = entry.substr(0, colon);
+    const std::string what = colon == std::string::npos ? "" : entry.substr(colon + 1);
+    if (kind == "token") {
+      list.token_ids.insert(what);
+    } else if (kind == "key") {
+      list.key_ids.insert(what);
+    } else if (kind == "fingerprint") {
+      list.fingerprints.insert(what);
+    } else {
+      return fail(Code::Malformed, "auth.deny: '" + entry +
+                                       "' is not token:<32 hex>, key:<id> or fingerprint:<8 hex>");
+    }
+  }
+  return list;
+}
+
+CapabilityGate::CapabilityGate(const platform::Clock& clock,
+                               std::shared_ptr<const auth::Keyring> keyring, bool public_reads)
+    : clock_(clock), state_(State{std::move(keyring), public_reads}) {}
+
+void CapabilityGate::apply(std::shared_ptr<const auth::Keyring> keyring, bool public_reads) {
+  state_.set({std::move(keyring), public_reads});
+}
+
+base::Result<void> CapabilityGate::check(http::Request& request, const http::Route& route) const {
+  if (route.scope.empty() && !route.is_read) return {};
+  const State state = state_.get().value;
+  if (route.is_read && state.public_reads) return {};
+  const auto header = request.head->get(http::KnownField::Authorization);
+  if (!header)
+    return fail(Code::Unauthorized, "this needs a capability: send Authorization: Bearer TOKEN");
+  const auto bearer = auth::parse_authorization_header(*header);
+  if (!bearer) return fail(bearer.error());
+  auth::Request wanted;
+  if (!route.scope.empty()) wanted.scope = auth::scope_named(route.scope);
+  wanted.method = request.head->method_text;
+  wanted.path = request.path;
+  wanted.body_bytes = request.head->content_length;
+  wanted.now_unix_s = clock_.unix_ms() / 1000;
+  const auto granted = auth::authorize(*state.keyring, *bearer, wanted);
+  if (!granted) return fail(granted.error());
+  request.tenant = granted->tenant.value_or("");
+  if (granted->max_bytes) request.grant_max_bytes = *granted->max_bytes;
+  return {};
+}
+
+}  // namespace ron::kit

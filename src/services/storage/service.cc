@@ -1,0 +1,201 @@
+#include "services/storage/service.h"
+
+#include <string>
+#include <utility>
+
+#include "config/render.h"
+#include "runtime/metric_names.h"
+#include "services/storage/metric_names.h"
+#include "services/storage/routes.h"
+#include "services/storage/wires.h"
+
+namespace ron::storage {
+namespace {
+
+// Both listeners have the same limits; the operators' one is never short of connections because of
+// clients.
+std::shared_ptr<const http::ServerSettings> server_settings(
+    const std::shared_ptr<const StorageConfig>& config) {
+  return {config, &config->server};
+}
+
+http::Authorize authorize_with(const kit::CapabilityGate& gate) {
+  return [&gate](http::Request& request, const http::Route& route) {
+    return gate.check(request, route);
+  };
+}
+
+base::Result<platform::Endpoint> endpoint(const config::Address& address) {
+  return platform::Endpoint::parse(config::print(address));
+}
+
+}  // namespace
+
+Service::Service(platform::Host host, std::shared_ptr<const config::Config> config,
+                 std::shared_ptr<const auth::Keyring> keyring, observe::LogHub& logs)
+    : host_(host),
+      meters_(std::string(kWires.service)),
+      topology_(kWires, meters_),
+      log_(logs, meters_),
+      config_(topology_, kConfig, std::move(config)),
+      core_(topology_, *settings()),
+      gate_(host.clock, std::move(keyring), config_.get()->get(kit::auth_section())->public_reads),
+      router_(meters_),
+      admin_router_(meters_),
+      ingress_(meters_, settings()->server, authorize_with(gate_)),
+      admin_ingress_(meters_, settings()->server, authorize_with(gate_)),
+      server_({host_, &router_, &ingress_, &meters_, log_}, server_settings(settings())),
+      admin_server_({host_.with_cores(1), &admin_router_, &admin_ingress_, &meters_, log_},
+                    server_settings(settings())),
+      supervisor_(topology_, host.random, events()) {
+  const auto ready = [this] { return readiness(); };
+  add_routes(router_, core_);
+  for (http::Router* router : {&router_, &admin_router_}) {
+    kit::add_health_routes(*router, meters_.service(), ready);
+  }
+  kit::add_admin_routes(admin_router_, {{&meters_}, {&topology_}, [this] {
+                                          return config::show_json(*config_.get());
+                                        }});
+  const auto gauge = [this](const runtime::MetricDecl& decl, std::function<std::int64_t()> read) {
+    gauges_.push_back(meters_.gauge_fn(decl, {}, std::move(read)));
+  };
+  gauge(metrics::kObjects, [this] { return static_cast<std::int64_t>(core_.store().objects()); });
+  gauge(metrics::kMemoryBytes,
+        [this] { return static_cast<std::int64_t>(core_.store().used_bytes()); });
+  gauge(metrics::kMemoryLimitBytes,
+        [this] { return static_cast<std::int64_t>(core_.store().capacity()); });
+  gauge(metrics::kDraining, [this] { return draining_.load() ? 1 : 0; });
+  // Named by the specification; it fills once there is something to repair.
+  meters_.histogram(runtime::metrics::kRepairWaitSeconds);
+}
+
+Service::~Service() = default;
+
+std::shared_ptr<const StorageConfig> Service::settings() const {
+  return config_.get()->get(storage_section());
+}
+
+runtime::SupervisorEvents Service::events() {
+  return {
+      .on_failure =
+          [this](const runtime::TaskDecl& task, const std::string& what, base::Duration retry_in) {
+            const std::string delay = base::print(retry_in);
+            log_.error("task failed", {{"kind", task.kind}, {"what", what}, {"retry_in", delay}});
+          },
+      .on_give_up =
+          [this](const runtime::TaskDecl& task, const std::string& what) {
+            log_.error("task given up", {{"kind", task.kind}, {"what", what}});
+            if (task.importance == runtime::Importance::Critical && tell_give_up_) tell_give_up_();
+          },
+      .on_phase =
+          [this](runtime::Phase phase) { log_.info("phase", {{"phase", runtime::name(phase)}}); },
+  };
+}
+
+kit::Readiness Service::readiness() const {
+  kit::Readiness state;
+  if (draining_.load(std::memory_order_relaxed)) {
+    state.ready = state.write_ready = false;
+    state.missing.emplace_back("draining");
+  }
+  if (core_.store().full()) {
+    state.write_ready = false;
+    state.missing.emplace_back("memory");
+  }
+  return state;
+}
+
+platform::Task<base::Result<Endpoints>> Service::start() {
+  const auto config = settings();
+  const auto bind = endpoint(config->bind);
+  if (!bind) co_return base::fail(base::Code::Malformed, "storage.bind: " + bind.error().message);
+  const auto admin = endpoint(config->admin);
+  if (!admin)
+    co_return base::fail(base::Code::Malformed, "storage.admin: " + admin.error().message);
+  auto bound = co_await server_.bind(*bind);
+  if (!bound) co_return base::fail(base::Code::Internal, "storage.bind: " + bound.error().message);
+  auto admin_bound = co_await admin_server_.bind(*admin);
+  if (!admin_bound) {
+    co_return base::fail(base::Code::Internal, "storage.admin: " + admin_bound.error().message);
+  }
+  endpoints_ = {*bound, *admin_bound};
+
+  using runtime::Shutdown;
+  const auto cores = host_.cores;
+  supervisor_.start(kAdminTask, *cores[0],
+                    [this](Shutdown stop) { return admin_server_.run(0, std::move(stop)); });
+  supervisor_.start(kAuditorTask, *cores[0],
+                    [this](Shutdown stop) { return core_.auditor(log_, std::move(stop)); });
+  supervisor_.start(kReloaderTask, *cores[0],
+                    [this](Shutdown stop) { return reloader(std::move(stop)); });
+  for (std::size_t i = 0; i < config->put_workers; ++i) {
+    supervisor_.start(kPutWorkerTask, *cores[i % cores.size()],
+                      [this](Shutdown stop) { return core_.put_worker(std::move(stop)); });
+  }
+  for (std::size_t i = 0; i < cores.size(); ++i) {
+    supervisor_.start(kListenerTask, *cores[i],
+                      [this, i](Shutdown stop) { return server_.run(i, std::move(stop)); });
+  }
+  co_return endpoints_;
+}
+
+// Hands each new configuration to every core.
+platform::Task<void> Service::reloader(runtime::Shutdown shutdown) {
+  auto receiver = config_.subscribe();
+  for (;;) {
+    const runtime::Waited waited = co_await receiver.changed(runtime::Deadline(), shutdown);
+    if (waited != runtime::Waited::Ready) co_return;
+    const auto config = receiver.see()->get(storage_section());
+    core_.apply(*config);
+    co_await server_.apply(server_settings(config));
+    co_await admin_server_.apply(server_settings(config));
+  }
+}
+
+platform::Task<base::Result<Endpoints>> Service::reload(
+    config::Reloaded next, std::shared_ptr<const auth::Keyring> keyring) {
+  const auto before = settings();
+  const auto after = next.config->get(storage_section());
+  const auto auth = next.config->get(kit::auth_section());
+  if (before->bind != after->bind) {
+    const auto moved = co_await move_listener(&server_, after->bind);
+    if (!moved)
+      co_return base::fail(base::Code::Internal, "storage.bind: " + moved.error().message);
+    endpoints_.bind = *moved;
+  }
+  if (before->admin != after->admin) {
+    const auto moved = co_await move_listener(&admin_server_, after->admin);
+    if (!moved)
+      co_return base::fail(base::Code::Internal, "storage.admin: " + moved.error().message);
+    endpoints_.admin = *moved;
+  }
+  gate_.apply(std::move(keyring), auth->public_reads);
+  config_.set(next.config);
+  meters_.counter(metrics::kReloadSuccessTotal).add();
+  for (const config::Change& change : next.changes.hot) {
+    log_.info("configuration changed",
+              {{"key", change.key}, {"before", change.before}, {"after", change.after}});
+  }
+  co_return endpoints_;
+}
+
+platform::Task<base::Result<platform::Endpoint>> Service::move_listener(http::Server* server,
+                                                                        config::Address to) {
+  const auto parsed = endpoint(to);
+  if (!parsed) co_return base::fail(parsed.error());
+  co_return co_await server->rebind(*parsed);
+}
+
+void Service::count_reload_failure(config::ReloadFail fail) {
+  meters_.counter(metrics::kReloadFailTotal, {config::reason(fail)}).add();
+}
+
+platform::Task<std::size_t> Service::stop() {
+  draining_.store(true);
+  const base::Duration drain = settings()->drain_deadline;
+  const std::size_t aborted = co_await supervisor_.stop(runtime::StopReason::Signal, drain);
+  log_.info("stopped", {{"aborted_tasks", aborted}});
+  co_return aborted;
+}
+
+}  // namespace ron::storage

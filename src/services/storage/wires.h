@@ -1,0 +1,55 @@
+// What svc-storage is made of: its tasks, channels and locks. Everything else about them is derived
+// from these tables (docs/generated/concurrency.md, metrics, GET /debug/topology).
+#pragma once
+
+#include <array>
+
+#include "runtime/topology.h"
+
+namespace ron::storage {
+
+using runtime::ChannelDecl;
+using runtime::ChannelKind;
+using runtime::Importance;
+using runtime::LockDecl;
+using runtime::Overflow;
+using runtime::TaskDecl;
+
+inline constexpr std::array kChannels = {
+    ChannelDecl{"work", ChannelKind::Mpsc, 512, Overflow::RejectNew, "listener", "put-worker",
+                "429 Busy to the client; busy_rejections_total, queue_dropped_total",
+                "channels.work"},
+    ChannelDecl{"events", ChannelKind::Broadcast, 1024, Overflow::DropOldest, "put-worker",
+                "auditor", "slow listeners miss the oldest; bus_lagged_total", "channels.events"},
+    ChannelDecl{"shutdown", ChannelKind::Watch, 1, Overflow::Latest, "supervisor",
+                "listener, admin, put-worker, auditor, reloader", "the last write wins", ""},
+    ChannelDecl{"config", ChannelKind::Watch, 1, Overflow::Latest, "supervisor", "reloader",
+                "the last write wins", ""},
+};
+inline constexpr const ChannelDecl& kWork = kChannels[0];
+inline constexpr const ChannelDecl& kEvents = kChannels[1];
+inline constexpr const ChannelDecl& kConfig = kChannels[3];
+
+inline constexpr std::array kTasks = {
+    TaskDecl{"admin", "1", Importance::Important, "serves metrics, topology and configuration"},
+    TaskDecl{"auditor", "1", Importance::Important, "writes what happened to objects to the log"},
+    TaskDecl{"reloader", "1", Importance::Important, "hands a new configuration to every core"},
+    TaskDecl{"put-worker", "put_workers", Importance::Critical, "verifies and stores new objects"},
+    TaskDecl{"listener", "per core", Importance::Critical, "accepts and serves connections"},
+};
+inline constexpr const TaskDecl& kAdminTask = kTasks[0];
+inline constexpr const TaskDecl& kAuditorTask = kTasks[1];
+inline constexpr const TaskDecl& kReloaderTask = kTasks[2];
+inline constexpr const TaskDecl& kPutWorkerTask = kTasks[3];
+inline constexpr const TaskDecl& kListenerTask = kTasks[4];
+
+// The specification's hierarchy is config_snapshot, manifest_index_meta, io_counters. The first is
+// a watch and the last are atomics, so that one lock is left.
+inline constexpr std::array kLocks = {
+    LockDecl{"manifest_index_meta", 2, "one shard of the map from address to object"},
+};
+inline constexpr const LockDecl& kObjectsLock = kLocks[0];
+
+inline constexpr runtime::Wires kWires{"svc-storage", kTasks, kChannels, kLocks};
+
+}  // namespace ron::storage
