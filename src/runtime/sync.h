@@ -21,6 +21,7 @@ template <class Waiter>
 class WaitList {
  public:
   [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
+  [[nodiscard]] Waiter* front() const noexcept { return head_; }
 
   void push_back(Waiter& waiter) noexcept {
     if (waiter.linked) return;
