@@ -13,7 +13,7 @@ import time
 
 from servers import ROOT, Ron, machine, raise_descriptor_limit, scratch_directory
 
-SIZES = (0, 100, 1024, 20_000, 65_536, 200_000, 1 << 20)
+SIZES = (16, 100, 1024, 20_000, 65_536, 200_000, 1 << 20)
 KEPT = 40
 
 

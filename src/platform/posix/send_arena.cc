@@ -59,12 +59,15 @@ SendMemory MemfdArena::allocate(std::size_t bytes) {
     live_[first] = 1;
     return {this, {base_ + first * kBlockBytes, bytes}, file_.get(), first * kBlockBytes};
   }
-  if (open_ == kBlocks || open_used_ + size > kBlockBytes) {
-    const std::size_t block = take_blocks(1);
-    if (block == kBlocks) return {};
-    if (open_ != kBlocks && live_[open_] == 0) give_back(open_);
-    open_ = block;
+  if (open_ != kBlocks && open_used_ + size > kBlockBytes) {
+    // Full. If nothing in it is alive any more nobody else will give it back.
+    if (live_[open_] == 0) give_back(open_);
+    open_ = kBlocks;
+  }
+  if (open_ == kBlocks) {
+    open_ = take_blocks(1);
     open_used_ = 0;
+    if (open_ == kBlocks) return {};
   }
   const std::size_t at = open_ * kBlockBytes + open_used_;
   open_used_ += size;
