@@ -19,8 +19,8 @@ using base::Code;
 namespace {
 
 constexpr base::Duration kLinger = std::chrono::seconds(1);
-constexpr std::size_t kHeadOutBytes =
-    2 * base::kKiB;  // rendered heads; prepared lines are copied in
+constexpr std::size_t kByReferenceBytes =
+    32 * base::kKiB;  // below it a copy is cheaper than a second call
 
 }  // namespace
 
@@ -58,24 +58,6 @@ base::Ulid CoreContext::new_corr_id() {
           random.next()};
 }
 
-// The state of the request being served. Allocated with its first byte and given up when the
-// connection goes idle, so that waiting connections stay small.
-struct Connection::Work {
-  RequestHead head;
-  UriScratch uri;
-  std::array<char, kHeadOutBytes> head_out;
-  Request request;
-  std::optional<BodyReader> body;
-  std::shared_ptr<const ServerSettings> settings;
-  RouteMeters* meters = nullptr;
-  Refusal refusal{};
-  runtime::Limit::Permit permit;
-  platform::TimePoint started{};
-  std::size_t head_bytes = 0;
-  BufferPool::Buffer head_buffer;  // the head's bytes while a body is read
-  bool keep_alive = false;
-};
-
 Connection::Connection(CoreContext& core, std::unique_ptr<platform::Stream> stream,
                        Ingress::Admission admission)
     : core_(core), admission_(std::move(admission)), wire_(std::move(stream), core.buffers) {
@@ -90,41 +72,67 @@ void Connection::retire() noexcept {
 }
 
 platform::Task<void> Connection::serve() {
-  std::unique_ptr<Work> work;
-  for (;;) {
-    // Wait for the first byte of a request with as little memory as possible.
-    if (wire_.pending().empty()) {
-      work.reset();
-      wire_.release_if_empty();
-      wire_.watch_in(core_.settings->idle_timeout);
-      const WireEnd end = co_await wire_.fill();
-      if (end == WireEnd::Interrupted && !retiring_ && !core_.draining) continue;
-      if (end == WireEnd::TimedOut) core_.idle_timeouts.add();
-      if (end != WireEnd::None) co_return;
+  // Gives the request's state back however the connection ends.
+  struct Borrowed {
+    CoreContext& core;
+    std::unique_ptr<Work> work;
+    ~Borrowed() { give_back(); }
+    void give_back() {
+      if (!work) return;
+      work->clear();
+      core.buffers.give_back(std::move(work->head_buffer));
+      core.works.give_back(std::move(work));
     }
-    if (!work) work = std::make_unique<Work>();
+  } borrowed{core_, nullptr};
+  for (;;) {
+    if (wire_.pending().empty()) {
+      borrowed.give_back();
+      const bool arrived = co_await await_request();
+      if (!arrived) co_return;
+    }
+    if (!borrowed.work) borrowed.work = core_.works.take();
+    Work* const work = borrowed.work.get();
     begin_request(*work);
-    const HeadRead read = co_await read_head(work.get());
+    const HeadRead read = co_await read_head(work);
     if (read == HeadRead::Gone) co_return;
     if (read == HeadRead::TimedOut) core_.read_timeouts.add();
     if (read == HeadRead::Bad) core_.ingress.rejections.head.add();
-    const bool again = co_await answer_one(work.get());
+    const bool again = co_await answer_one(work);
     if (!again) break;
   }
   co_await wire_.linger(kLinger);
 }
 
+// Waits for the first byte of a request, holding as little memory as possible. False: the
+// connection ends.
+platform::Task<bool> Connection::await_request() {
+  wire_.release_if_empty();
+  wire_.watch_in(core_.settings->idle_timeout);
+  for (;;) {
+    const WireEnd end = co_await wire_.fill();
+    if (end == WireEnd::None) co_return true;
+    if (end == WireEnd::TimedOut) core_.idle_timeouts.add();
+    if (end != WireEnd::Interrupted) co_return false;
+    // Told to end: a request that is here already is still answered.
+    if (retiring_ || core_.draining) co_return wire_.try_fill().ok();
+  }
+}
+
 platform::Task<void> Connection::turn_away(base::Error error) {
-  const auto work = std::make_unique<Work>();
+  std::unique_ptr<Work> work = core_.works.take();
   begin_request(*work);
   work->request.corr_id = core_.new_corr_id();
   Response response = refuse(*work, error);
   work->meters->answered(response.status, base::Duration::zero());
+  work->head = RequestHead();
   const WireEnd sent = co_await send(work.get(), &response);
+  work->clear();
+  core_.works.give_back(std::move(work));
   if (sent == WireEnd::None) co_await wire_.linger(kLinger);
 }
 
 void Connection::begin_request(Work& work) {
+  work.clear();
   work.settings = core_.settings;
   work.meters = &core_.router.unmatched();
   work.refusal = {};
@@ -181,7 +189,7 @@ platform::Task<bool> Connection::answer_one(Work* work) {
   work->meters->answered(response.status, now - work->started);
   work->permit = {};
   work->body.reset();
-  if (work->head_buffer) core_.buffers.give_back(std::move(work->head_buffer));
+  core_.buffers.give_back(std::move(work->head_buffer));
   if (sent == WireEnd::TimedOut) core_.write_timeouts.add();
   if (sent != WireEnd::None) {
     wire_.stream().abort();
@@ -296,14 +304,25 @@ platform::Task<WireEnd> Connection::send(Work* work, Response* response) {
   if (head.empty()) co_return WireEnd::Closed;
   const bool head_only = work->head.method == Method::Head || response->no_content_length;
   if (response->source && !head_only) co_return co_await send_source(work, head, response);
-  std::array<base::ByteView, 2> spans = {base::as_bytes(head),
-                                         head_only ? base::ByteView() : response->body()};
-  const std::size_t body_bytes = spans[1].size();
+  const base::ByteView body = head_only ? base::ByteView() : response->body();
+  const WireEnd end = co_await send_whole(work, base::as_bytes(head), body, response->memory);
+  if (end == WireEnd::None) core_.sent_bytes.add(body.size());
+  co_return end;
+}
+
+// Small bodies are copied into the packet that carries the head; large ones go by reference.
+platform::Task<WireEnd> Connection::send_whole(Work* work, base::ByteView head, base::ByteView body,
+                                               const platform::SendMemory* memory) {
+  const base::Duration timeout = work->settings->write_timeout;
   WireEnd end = WireEnd::None;
-  if (!wire_.try_write(spans, end) && end == WireEnd::None) {
-    end = co_await wire_.write(spans, work->settings->write_timeout);
+  if (memory != nullptr && body.size() >= kByReferenceBytes) {
+    const bool done = wire_.try_send(head, *memory, body, end);
+    if (!done && end == WireEnd::None) end = co_await wire_.send(head, memory, body, timeout);
+    co_return end;
   }
-  if (end == WireEnd::None) core_.sent_bytes.add(body_bytes);
+  std::array<base::ByteView, 2> spans = {head, body};
+  const bool done = wire_.try_write(spans, end);
+  if (!done && end == WireEnd::None) end = co_await wire_.write(spans, timeout);
   co_return end;
 }
 

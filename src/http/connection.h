@@ -5,6 +5,7 @@
 // writer.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,6 +21,35 @@
 
 namespace ron::http {
 
+// The state of the request being served. Taken from the core's pool with its first byte and given
+// back when the connection goes idle, so that waiting connections stay small.
+struct RequestWork {
+  static constexpr std::size_t kHeadOutBytes =
+      2 * base::kKiB;  // rendered heads, prepared lines included
+
+  RequestHead head;
+  UriScratch uri;
+  std::array<char, kHeadOutBytes> head_out;
+  Request request;
+  std::optional<BodyReader> body;
+  std::shared_ptr<const ServerSettings> settings;
+  RouteMeters* meters = nullptr;
+  Refusal refusal{};
+  runtime::Limit::Permit permit;
+  platform::TimePoint started{};
+  std::size_t head_bytes = 0;
+  std::unique_ptr<ReadBuffer> head_buffer;  // the head's bytes while a body is read
+  bool keep_alive = false;
+
+  // Lets go of everything that counts or refers elsewhere.
+  void clear() noexcept {
+    body.reset();
+    permit = {};
+    settings.reset();
+    request.body = nullptr;
+  }
+};
+
 // What the connections of one core share. Lives as long as the core's server.
 struct CoreContext {
   CoreContext(const Router& router_in, Ingress& ingress_in, runtime::Meters& meters,
@@ -31,6 +61,7 @@ struct CoreContext {
   const platform::Clock& clock;
   platform::FastRandom random;
   BufferPool buffers;
+  Pool<RequestWork> works;
   std::shared_ptr<const ServerSettings> settings;
   bool draining = false;
   runtime::Counter& connections_total;
@@ -71,12 +102,15 @@ class Connection {
 
  private:
   enum class HeadRead : std::uint8_t { Ready, Bad, TimedOut, Gone };
-  struct Work;
+  using Work = RequestWork;
 
+  platform::Task<bool> await_request();
   platform::Task<HeadRead> read_head(Work* work);
   platform::Task<bool> answer_one(Work* work);
   platform::Task<Response> respond(Work* work);
   platform::Task<WireEnd> send(Work* work, Response* response);
+  platform::Task<WireEnd> send_whole(Work* work, base::ByteView head, base::ByteView body,
+                                     const platform::SendMemory* memory);
   platform::Task<WireEnd> send_source(Work* work, std::string_view head, Response* response);
   base::Result<void> route(Work& work);
   std::optional<Response> admit(Work& work);

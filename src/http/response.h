@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/result.h"
 #include "base/ulid.h"
+#include "platform/send_memory.h"
 #include "platform/task.h"
 
 namespace ron::http {
@@ -49,7 +50,9 @@ class Response {
   std::string_view prepared_lines{};  // the same, kept alive by owner
   std::shared_ptr<const void> owner;
   std::string text_body;
-  base::ByteView shared_body{};        // kept alive by owner; used when text_body is empty
+  base::ByteView shared_body{};  // kept alive by owner; used when text_body is empty
+  // What shared_body is a part of, if it can be sent by reference.
+  const platform::SendMemory* memory = nullptr;
   std::unique_ptr<BodySource> source;  // used when set
   std::uint64_t source_bytes = 0;      // its length
   bool no_content_length = false;      // 204 and 304: no body and no Content-Length line

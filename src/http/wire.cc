@@ -8,15 +8,6 @@ namespace ron::http {
 
 using platform::IoResult;
 
-BufferPool::Buffer BufferPool::take() {
-  if (count_ > 0) return std::move(free_[--count_]);
-  return std::make_unique_for_overwrite<std::byte[]>(kBytes);
-}
-
-void BufferPool::give_back(Buffer buffer) {
-  if (count_ < kKept) free_[count_++] = std::move(buffer);
-}
-
 Wire::Wire(std::unique_ptr<platform::Stream> stream, BufferPool& pool)
     : Timer(&Wire::fired),
       stream_(std::move(stream)),
@@ -25,7 +16,7 @@ Wire::Wire(std::unique_ptr<platform::Stream> stream, BufferPool& pool)
 
 Wire::~Wire() {
   if (armed()) executor_.disarm(*this);
-  if (buffer_) pool_.give_back(std::move(buffer_));
+  pool_.give_back(std::move(buffer_));
 }
 
 void Wire::release_if_empty() noexcept {
@@ -35,12 +26,12 @@ void Wire::release_if_empty() noexcept {
   }
 }
 
-BufferPool::Buffer Wire::detach() {
-  BufferPool::Buffer old = std::move(buffer_);
+std::unique_ptr<ReadBuffer> Wire::detach() {
+  std::unique_ptr<ReadBuffer> old = std::move(buffer_);
   const std::size_t size = end_ - begin_;
   if (size > 0) {
     buffer_ = pool_.take();
-    std::memcpy(buffer_.get(), old.get() + begin_, size);
+    std::memcpy(buffer_->bytes.data(), old->bytes.data() + begin_, size);
   }
   begin_ = 0;
   end_ = size;
@@ -73,15 +64,16 @@ void Wire::on_timer() noexcept {
 void Wire::make_room() noexcept {
   if (!buffer_) buffer_ = pool_.take();
   if (begin_ > 0) {
-    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+    std::memmove(buffer_->bytes.data(), buffer_->bytes.data() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
   }
 }
 
 IoResult Wire::try_fill() noexcept {
-  if (!buffer_ || end_ == BufferPool::kBytes || begin_ == end_) make_room();
-  const IoResult result = stream_->try_read({buffer_.get() + end_, BufferPool::kBytes - end_});
+  if (!buffer_ || end_ == ReadBuffer::kBytes || begin_ == end_) make_room();
+  const IoResult result =
+      stream_->try_read({buffer_->bytes.data() + end_, ReadBuffer::kBytes - end_});
   if (result.ok()) end_ += result.bytes;
   return result;
 }
@@ -102,7 +94,7 @@ platform::Task<WireEnd> Wire::fill() {
 
 platform::Task<WireEnd> Wire::read_exactly(base::MutableBytes into, base::Duration timeout) {
   const std::size_t buffered = std::min(into.size(), end_ - begin_);
-  if (buffered > 0) std::memcpy(into.data(), buffer_.get() + begin_, buffered);
+  if (buffered > 0) std::memcpy(into.data(), buffer_->bytes.data() + begin_, buffered);
   begin_ += buffered;
   into = into.subspan(buffered);
   release_if_empty();
@@ -150,14 +142,52 @@ platform::Task<WireEnd> Wire::write(std::array<base::ByteView, 2> spans, base::D
         co_return WireEnd::None;
       }
       if (end != WireEnd::None) co_return end;
-      const std::size_t now_left = spans[0].size() + spans[1].size();
-      if (left - now_left >= kProgressBytes) {
-        left = now_left;
-        watch_in(timeout);
-      }
+      note_progress(left, spans[0].size() + spans[1].size(), timeout);
     } else {
       co_await stream_->writable().wait();
     }
+  }
+  co_return WireEnd::TimedOut;
+}
+
+void Wire::note_progress(std::size_t& left, std::size_t now_left, base::Duration timeout) noexcept {
+  if (left - now_left < kProgressBytes) return;
+  left = now_left;
+  watch_in(timeout);
+}
+
+bool Wire::try_send(base::ByteView& head, const platform::SendMemory& memory, base::ByteView& piece,
+                    WireEnd& end) noexcept {
+  if (!head.empty()) {
+    const auto flush =
+        piece.size() <= kJoinHeadBytes ? platform::Flush::WithNext : platform::Flush::Now;
+    const IoResult result = stream_->try_write({&head, 1}, flush);
+    if (result.ok()) head = head.subspan(result.bytes);
+    if (!result.ok() && !result.would_block()) end = WireEnd::Closed;
+    if (!head.empty()) return false;
+  }
+  const IoResult result = stream_->try_send(memory, piece);
+  if (result.ok()) piece = piece.subspan(result.bytes);
+  if (!result.ok() && !result.would_block()) end = WireEnd::Closed;
+  return piece.empty();
+}
+
+platform::Task<WireEnd> Wire::send(base::ByteView head, const platform::SendMemory* memory,
+                                   base::ByteView piece, base::Duration timeout) {
+  WireEnd end = WireEnd::None;
+  std::size_t left = head.size() + piece.size();
+  watch_in(timeout);
+  while (!timed_out_) {
+    if (!stream_->writable().is_set()) {
+      co_await stream_->writable().wait();
+      continue;
+    }
+    if (try_send(head, *memory, piece, end)) {
+      unwatch();
+      co_return WireEnd::None;
+    }
+    if (end != WireEnd::None) co_return end;
+    note_progress(left, head.size() + piece.size(), timeout);
   }
   co_return WireEnd::TimedOut;
 }

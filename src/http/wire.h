@@ -14,30 +14,19 @@
 #include "base/bytes.h"
 #include "base/limits.h"
 #include "base/units.h"
+#include "http/pool.h"
 #include "platform/net.h"
 #include "platform/task.h"
 
 namespace ron::http {
 
-// Read buffers of one core; connections hold one only between the first byte of a request and its
-// end.
-class BufferPool {
- public:
+// Where arriving bytes are kept. Connections hold one only between the first byte of a request and
+// its end.
+struct ReadBuffer {
   static constexpr std::size_t kBytes = base::limits::kHeadBytes;
-  static constexpr std::size_t kKept = 256;
-  using Buffer = std::unique_ptr<std::byte[]>;
-
-  BufferPool() = default;
-  BufferPool(const BufferPool&) = delete;
-  BufferPool& operator=(const BufferPool&) = delete;
-
-  Buffer take();
-  void give_back(Buffer buffer);
-
- private:
-  std::array<Buffer, kKept> free_;
-  std::size_t count_ = 0;
+  std::array<std::byte, kBytes> bytes;
 };
+using BufferPool = Pool<ReadBuffer>;
 
 // Why a wait on the wire ended without success.
 enum class WireEnd : std::uint8_t { None, Closed, TimedOut, Interrupted };
@@ -53,11 +42,12 @@ class Wire : private platform::Timer {
 
   // Bytes received and not consumed yet.
   [[nodiscard]] std::string_view pending() const noexcept {
-    return {reinterpret_cast<const char*>(buffer_.get()) + begin_, end_ - begin_};
+    if (!buffer_) return {};
+    return {reinterpret_cast<const char*>(buffer_->bytes.data()) + begin_, end_ - begin_};
   }
   void consume(std::size_t bytes) noexcept { begin_ += bytes; }
   // Hands the buffer over and goes on with a copy of what is pending: views into it stay valid.
-  BufferPool::Buffer detach();
+  std::unique_ptr<ReadBuffer> detach();
   // Gives the buffer back when it is empty.
   void release_if_empty() noexcept;
 
@@ -81,6 +71,14 @@ class Wire : private platform::Timer {
   // The part of write() that needs no waiting: true when everything went out at once.
   bool try_write(std::array<base::ByteView, 2>& spans, WireEnd& end) noexcept;
 
+  // Writes a head and then a piece of `memory`, by reference where the kernel can. Both must stay
+  // valid until it returns. Same rules as write().
+  platform::Task<WireEnd> send(base::ByteView head, const platform::SendMemory* memory,
+                               base::ByteView piece, base::Duration timeout);
+  // The part of send() that needs no waiting: both views shrink by what went out.
+  bool try_send(base::ByteView& head, const platform::SendMemory& memory, base::ByteView& piece,
+                WireEnd& end) noexcept;
+
   // Wakes a reader that waits for the next request, so that it looks around.
   void interrupt() noexcept { stream_->readable().nudge(); }
   [[nodiscard]] bool timed_out() const noexcept { return timed_out_; }
@@ -91,8 +89,13 @@ class Wire : private platform::Timer {
 
  private:
   static constexpr std::size_t kProgressBytes = 4 * base::kKiB;
+  // Up to here head and body leave as one packet; a larger body sends best when it starts a packet
+  // of its own.
+  static constexpr std::size_t kJoinHeadBytes = 128 * base::kKiB;
   static constexpr std::size_t kLingerBytes = 4 * base::kMiB;
 
+  // Watches the writer: enough progress since the last look restarts the clock.
+  void note_progress(std::size_t& left, std::size_t now_left, base::Duration timeout) noexcept;
   static void fired(platform::Timer& timer) noexcept;
   void on_timer() noexcept;
   void make_room() noexcept;
@@ -100,7 +103,7 @@ class Wire : private platform::Timer {
   std::unique_ptr<platform::Stream> stream_;
   BufferPool& pool_;
   platform::Executor& executor_;
-  BufferPool::Buffer buffer_;
+  std::unique_ptr<ReadBuffer> buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   platform::TimePoint guard_at_ = platform::kNever;

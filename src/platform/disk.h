@@ -27,7 +27,7 @@ struct OpenOptions {
 // can never leave the kernel writing into freed memory. Errors: StorageFull (no room), NotFound,
 // StorageBusy (I/O error), PreconditionFailed (the name is taken), Internal. Cancel-safe: yes, but
 // an aborted write may or may not happen, even later. Any executor of the host may use a file. A
-// direct file wants offsets, and lengths other than the last, in multiples of 4096.
+// direct file wants offsets and lengths in multiples of base::Buffer::kPageBytes.
 class File {
  public:
   File() = default;

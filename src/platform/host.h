@@ -10,6 +10,7 @@
 #include "platform/executor.h"
 #include "platform/net.h"
 #include "platform/random.h"
+#include "platform/send_memory.h"
 #include "platform/signals.h"
 
 namespace ron::platform {
@@ -22,10 +23,11 @@ struct Host {
   Disk& disk;
   Signals& signals;
   BlockingPool& blocking;
+  SendArena& send_arena;
 
   // The same host with only its first `count` cores.
   [[nodiscard]] Host with_cores(std::size_t count) const noexcept {
-    return {cores.first(count), clock, random, net, disk, signals, blocking};
+    return {cores.first(count), clock, random, net, disk, signals, blocking, send_arena};
   }
 };
 

@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "platform/send_memory.h"
 #include "platform/wait.h"
 
 namespace ron::platform {
@@ -53,6 +54,9 @@ struct IoResult {
 // At most this many spans go into one gathered write.
 inline constexpr std::size_t kGatherSpans = 8;
 
+// Whether bytes go out now or may wait for those of the next call, to leave in one packet.
+enum class Flush : std::uint8_t { Now, WithNext };
+
 class Stream {
  public:
   Stream() = default;
@@ -62,7 +66,15 @@ class Stream {
 
   // Never block and never await. A gathered write may take fewer bytes than offered.
   virtual IoResult try_read(base::MutableBytes into) noexcept = 0;
-  virtual IoResult try_write(std::span<const base::ByteView> spans) noexcept = 0;
+  virtual IoResult try_write(std::span<const base::ByteView> spans, Flush flush) noexcept = 0;
+  IoResult try_write(std::span<const base::ByteView> spans) noexcept {
+    return try_write(spans, Flush::Now);
+  }
+  // Sends a piece of `memory`, by reference where the kernel can.
+  virtual IoResult try_send(const SendMemory& memory, base::ByteView piece) noexcept {
+    static_cast<void>(memory);
+    return try_write({&piece, 1}, Flush::Now);
+  }
 
   // Set while a try may succeed; cleared by the try that would block.
   [[nodiscard]] Event& readable() noexcept { return readable_; }

@@ -17,8 +17,9 @@ struct Backoff {
 
   // The wait before try number `attempt` + 1; attempt counts from 0.
   [[nodiscard]] base::Duration delay(std::uint32_t attempt, platform::FastRandom& random) const {
-    const std::uint32_t doublings = std::min<std::uint32_t>(attempt, 30);
-    const auto full = std::min<std::int64_t>(cap.count(), base.count() << doublings);
+    const std::uint32_t doublings = std::min<std::uint32_t>(attempt, 62);
+    const bool capped = base.count() > (cap.count() >> doublings);
+    const std::int64_t full = capped ? cap.count() : base.count() << doublings;
     const auto half = static_cast<std::uint64_t>(std::max<std::int64_t>(full / 2, 1));
     return base::Duration(full - static_cast<std::int64_t>(random.below(half)));
   }

@@ -35,11 +35,15 @@ class ChildRun::State : public std::enable_shared_from_this<State> {
 
   void start() {
     meters_.spawned.add();
-    run_.emplace(*this, body_(shutdown_));
     alive_ = shared_from_this();
+    run_.emplace(*this, enter(this));
+    if (abort_asked_) abort();
   }
+  // Hops may land in any order: an abort that comes first waits for the start, and one that comes
+  // after the end changes nothing.
   void abort() {
-    if (!run_) return;
+    abort_asked_ = true;
+    if (!run_ || ended_) return;
     meters_.aborted.add();
     outcome_ = {Outcome::Kind::Aborted, {}};
     finish();
@@ -62,6 +66,7 @@ class ChildRun::State : public std::enable_shared_from_this<State> {
         : RootTask(std::move(task), &Run::done), owner(state) {}
     static void done(RootTask& root, std::exception_ptr failure) noexcept {
       State& state = static_cast<Run&>(root).owner;
+      state.ended_ = true;
       if (failure) {
         state.meters_.panicked.add();
         state.outcome_ = {Outcome::Kind::Failed, describe(failure)};
@@ -71,8 +76,14 @@ class ChildRun::State : public std::enable_shared_from_this<State> {
     State& owner;
   };
 
+  // Calls the body inside a coroutine, so that one which throws before it first waits has failed
+  // like any other.
+  static platform::Task<void> enter(State* state) {
+    auto task = state->body_(state->shutdown_);
+    co_await task;
+  }
+
   void finish() {
-    if (!run_) return;
     run_.reset();
     std::move(done_).send(std::move(outcome_));
     alive_.reset();
@@ -84,6 +95,8 @@ class ChildRun::State : public std::enable_shared_from_this<State> {
   Shutdown shutdown_;
   OneshotSender<Outcome> done_;
   Outcome outcome_;
+  bool abort_asked_ = false;
+  bool ended_ = false;  // the task is over, its end not reported yet
   std::shared_ptr<State> alive_;
   std::optional<Run> run_;
 };

@@ -22,7 +22,8 @@ struct Outcome {
   std::string what;  // the escaped exception's text when Failed
 };
 
-// The body is called on the home executor; it may be called again for a restart.
+// The body is called on the home executor, in the job in which its task starts to run; it may be
+// called again for a restart.
 using ChildBody = std::function<platform::Task<void>(Shutdown)>;
 
 class ChildRun {

@@ -32,6 +32,7 @@ class ChildGate {
   bool request_stop() noexcept {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    if (!running_) idle_.wake_all();
     return running_;
   }
   // Ready when stopped and not running.

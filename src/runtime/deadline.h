@@ -8,6 +8,7 @@
 #include "platform/executor.h"
 #include "platform/task.h"
 #include "platform/wait.h"
+#include "runtime/lock.h"
 
 namespace ron::runtime {
 
@@ -37,6 +38,7 @@ class Deadline {
 // Sleeps on the executor's time: real or virtual. Cancel-safe.
 inline platform::Task<void> sleep_until(Deadline deadline) {
   platform::Parker parker;
+  assert_no_locks_held();
   co_await parker.park(deadline.at());
 }
 inline platform::Task<void> sleep_for(base::Duration duration) {

@@ -45,14 +45,16 @@ class Mpsc {
     return true;
   }
 
-  // Waits for room under the deadline. Cancel-safe: an aborted send has not happened.
+  // Waits for room under the deadline; running out of time is Full and counts as dropped.
+  // Cancel-safe: an aborted send has not happened.
   platform::Task<std::expected<void, SendError<T>>> send(T value, Deadline deadline,
                                                          std::size_t lane = 0) {
     const Waited waited = co_await wait_for(SendOp{&core_, &value, lane}, deadline);
     if (waited == Waited::Ready) co_return std::expected<void, SendError<T>>{};
     using Kind = typename SendError<T>::Kind;
-    co_return std::unexpected(
-        SendError<T>{waited == Waited::Closed ? Kind::Closed : Kind::Full, std::move(value)});
+    const Kind kind = waited == Waited::Closed ? Kind::Closed : Kind::Full;
+    if (kind == Kind::Full) dropped_.add();
+    co_return std::unexpected(SendError<T>{kind, std::move(value)});
   }
 
   // The next item of the lane, or why there is none: Closed (and drained) or TimedOut. Cancel-safe:

@@ -35,12 +35,15 @@ class Limit {
     Limit* limit_ = nullptr;
   };
 
-  // An empty permit when the limit is reached.
+  // An empty permit when the limit is reached. Exact: one that is refused has left no trace that
+  // could refuse another, and a full limit is only read.
   Permit try_acquire() noexcept {
-    if (used_.fetch_add(1, std::memory_order_relaxed) < most_.load(std::memory_order_relaxed)) {
-      return Permit(this);
+    std::size_t used = used_.load(std::memory_order_relaxed);
+    while (used < most_.load(std::memory_order_relaxed)) {
+      if (used_.compare_exchange_weak(used, used + 1, std::memory_order_relaxed)) {
+        return Permit(this);
+      }
     }
-    used_.fetch_sub(1, std::memory_order_relaxed);
     return {};
   }
   // Takes effect for the next admissions; permits already out stay valid.

@@ -35,21 +35,18 @@ class Shutdown {
   Shutdown() : core_(std::make_shared<Core>(StopReason::None)) {}
 
   // The first reason stays. Any thread.
-  void trigger(StopReason reason) {
-    if (!requested()) core_->set(reason);
-  }
+  void trigger(StopReason reason) { core_->set_if(Core::kInitialVersion, reason); }
   [[nodiscard]] bool requested() const { return reason() != StopReason::None; }
   [[nodiscard]] StopReason reason() const { return core_->get().value; }
 
   // For waits: true when requested, else the waiter is linked.
   bool poll(platform::Waiter& waiter) const {
-    return core_->poll_changed(kUntouched, waiter) == Poll::Ready;
+    return core_->poll_changed(Core::kInitialVersion, waiter) == Poll::Ready;
   }
   void forget(platform::Waiter& waiter) const noexcept { core_->forget(waiter); }
 
  private:
   using Core = WatchCore<StopReason>;
-  static constexpr std::uint64_t kUntouched = 1;  // the version a watch starts with
 
   std::shared_ptr<Core> core_;
 };

@@ -1,6 +1,7 @@
 #include "runtime/supervisor.h"
 
 #include <cassert>
+#include <deque>
 #include <utility>
 
 #include "runtime/metric_names.h"
@@ -32,13 +33,12 @@ class Supervisor::Child {
         meters(topology.meters(), task.kind),
         restarted(topology.meters().counter(metrics::kTasksRestartedTotal, {task.kind})) {}
 
-  // Failures within the policy's window, this one included.
+  // Failures within the policy's window, this one included. At most one more than the budget is
+  // kept: then the child is given up.
   std::uint32_t count_failure(platform::TimePoint now) {
-    if (now - window_start > policy.window) {
-      window_start = now;
-      failures = 0;
-    }
-    return ++failures;
+    while (!failures.empty() && now - failures.front() > policy.window) failures.pop_front();
+    failures.push_back(now);
+    return static_cast<std::uint32_t>(failures.size());
   }
 
   // Waits until the gate says stopped.
@@ -50,6 +50,22 @@ class Supervisor::Child {
     void forget(platform::Waiter& waiter) const noexcept { gate->forget(waiter); }
   };
 
+  // Waits until the child's body has been called for the first time.
+  struct EnteredOp {
+    WatchCore<bool>* entered;
+    Poll poll(platform::Waiter& waiter) const {
+      return entered->poll_changed(WatchCore<bool>::kInitialVersion, waiter);
+    }
+    void forget(platform::Waiter& waiter) const noexcept { entered->forget(waiter); }
+  };
+
+  ChildBody entering() {
+    return [this](Shutdown token) {
+      entered.set_if(WatchCore<bool>::kInitialVersion, true);
+      return body(std::move(token));
+    };
+  }
+
   const TaskDecl& decl;
   platform::Executor& home;
   ChildBody body;
@@ -58,9 +74,9 @@ class Supervisor::Child {
   Counter& restarted;
   Shutdown shutdown;
   ChildGate<> gate;
+  WatchCore<bool> entered{false};
   std::shared_ptr<ChildRun> run;  // the run under way
-  platform::TimePoint window_start{};
-  std::uint32_t failures = 0;
+  std::deque<platform::TimePoint> failures;
 };
 
 Supervisor::Supervisor(Topology& topology, platform::Random& random, SupervisorEvents events)
@@ -77,23 +93,38 @@ void Supervisor::start(const TaskDecl& decl, platform::Executor& home, ChildBody
   assert(phase_ == Phase::Running);
   auto child = std::make_unique<Child>(topology_, decl, home, std::move(body), policy);
   child->gate.try_start();
-  keepers_.spawn(supervise(child.get()));
+  Child* previous = children_.empty() ? nullptr : children_.back().get();
+  keepers_.spawn(supervise(child.get(), previous));
   children_.push_back(std::move(child));
 }
 
 // Runs the child until it finishes, is stopped, or has failed too often.
-platform::Task<void> Supervisor::supervise(Child* child) {
+platform::Task<void> Supervisor::supervise(Child* child, Child* previous) {
+  const bool may_start = co_await await_turn(child, previous);
+  if (!may_start) {
+    child->gate.finished();
+    co_return;
+  }
   for (;;) {
     child->run =
-        std::make_shared<ChildRun>(child->home, child->meters, child->body, child->shutdown);
+        std::make_shared<ChildRun>(child->home, child->meters, child->entering(), child->shutdown);
     const auto outcome = co_await child->run->outcome(Deadline());
     child->run.reset();
+    if (outcome && outcome->kind == Outcome::Kind::Aborted) ++aborted_;
     child->gate.finished();
     if (!outcome || outcome->kind != Outcome::Kind::Failed) co_return;
     const bool again = co_await back_off(child, outcome->what);
     if (!again || !child->gate.try_start()) co_return;
     child->restarted.add();
   }
+}
+
+// False when the stop came first.
+platform::Task<bool> Supervisor::await_turn(Child* child, Child* previous) {
+  if (previous != nullptr) {
+    co_await wait_for(Child::EnteredOp{&previous->entered}, Deadline(), child->shutdown);
+  }
+  co_return !child->shutdown.requested();
 }
 
 // False when the child must not start again.
@@ -112,7 +143,6 @@ platform::Task<bool> Supervisor::back_off(Child* child, std::string what) {
 platform::Task<std::size_t> Supervisor::stop(StopReason reason, base::Duration drain) {
   const Deadline deadline = Deadline::in(drain);
   set_phase(Phase::Draining);
-  std::size_t aborted = 0;
   for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
     ChildGate<>& gate = (*child)->gate;
     gate.request_stop();
@@ -120,13 +150,12 @@ platform::Task<std::size_t> Supervisor::stop(StopReason reason, base::Duration d
     const Waited waited = co_await wait_for(Child::StoppedOp{&gate}, deadline, hurry_);
     if (waited == Waited::Ready) continue;
     set_phase(Phase::Aborting);
-    ++aborted;
     if ((*child)->run) (*child)->run->abort();
     co_await wait_for(Child::StoppedOp{&gate}, Deadline());
   }
   co_await keepers_.join(Deadline());
   set_phase(Phase::Stopped);
-  co_return aborted;
+  co_return aborted_;
 }
 
 void Supervisor::abort_now() noexcept { hurry_.trigger(StopReason::Signal); }

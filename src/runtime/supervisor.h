@@ -27,7 +27,7 @@ namespace ron::runtime {
 
 struct RestartPolicy {
   Backoff backoff{};
-  std::uint32_t budget = 5;  // failures tolerated within `window`
+  std::uint32_t budget = 5;  // failures tolerated within any span of `window`
   base::Duration window = std::chrono::minutes(1);
 };
 
@@ -49,7 +49,9 @@ class Supervisor {
   Supervisor& operator=(const Supervisor&) = delete;
   ~Supervisor();
 
-  // Starts the child on `home` after those added before it. The kind must be declared in the wires.
+  // Starts the child on `home` after those added before it: its body is called only when theirs
+  // have been. A child whose stop comes before its turn never starts. The kind must be declared in
+  // the wires.
   void start(const TaskDecl& decl, platform::Executor& home, ChildBody body,
              RestartPolicy policy = {});
 
@@ -63,13 +65,15 @@ class Supervisor {
 
  private:
   class Child;
-  platform::Task<void> supervise(Child* child);
+  platform::Task<void> supervise(Child* child, Child* previous);
+  platform::Task<bool> await_turn(Child* child, Child* previous);
   platform::Task<bool> back_off(Child* child, std::string what);
   void set_phase(Phase phase);
 
   Topology& topology_;
   SupervisorEvents events_;
   Phase phase_ = Phase::Running;
+  std::size_t aborted_ = 0;
   TaskMeters meters_;
   platform::FastRandom jitter_;
   Shutdown hurry_;  // triggered by abort_now

@@ -21,6 +21,7 @@ template <class Waiter>
 class WaitList {
  public:
   [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
+  [[nodiscard]] Waiter* front() const noexcept { return head_; }
 
   void push_back(Waiter& waiter) noexcept {
     if (waiter.linked) return;
@@ -46,13 +47,13 @@ class WaitList {
     while (head_ != nullptr) wake_one();
   }
   // The waiter gives up. True if it had been woken already: that wake-up is now the caller's to
-  // pass on.
+  // pass on. A waiter that polled again before its wake-up ran is linked and queued at once; that
+  // wake-up is spent, but it must not stay queued when the waiter dies.
   bool forget(Waiter& waiter) noexcept {
-    if (waiter.linked) {
-      remove(waiter);
-      return false;
-    }
-    return waiter.take_back();
+    const bool woken = waiter.take_back();
+    if (!waiter.linked) return woken;
+    remove(waiter);
+    return false;
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "runtime/lock.h"
 #include "runtime/metric_names.h"
 
 namespace ron::runtime {
@@ -64,6 +65,7 @@ platform::Task<bool> TaskGroup::join(Deadline deadline) {
   } const joining{this};
   while (size_ > 0) {
     joiner_ = &parker;
+    assert_no_locks_held();
     const bool in_time = co_await parker.park(deadline.at());
     if (!in_time) co_return false;
   }

@@ -38,11 +38,11 @@ Topology::Registration Topology::add(const Live& live) {
   return {*this, &live};
 }
 
-std::vector<Topology::Live> Topology::live() const {
+std::vector<Topology::Sample> Topology::sample() const {
   const std::lock_guard lock(mutex_);
-  std::vector<Live> copies;
-  for (const Live* live : live_) copies.push_back(*live);
-  return copies;
+  std::vector<Sample> samples;
+  for (const Live* live : live_) samples.push_back({live->decl, live->capacity, live->depth()});
+  return samples;
 }
 
 void Topology::forget(const Live* live) noexcept {
@@ -60,6 +60,24 @@ std::string row(std::initializer_list<std::string_view> cells) {
     line += " |";
   }
   return line + "\n";
+}
+
+// A JSON string. Declarations are our own text, but a sentence may well hold a quotation mark.
+std::string json(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20) {
+      out += "\\u00";
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+      continue;
+    }
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
 }
 
 std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
@@ -128,34 +146,33 @@ std::string to_mermaid(const Wires& wires) {
 
 std::string to_json(const Topology& topology) {
   const Wires& wires = topology.wires();
-  const std::vector<Topology::Live> live = topology.live();
-  std::string out = "{\"service\":" + quoted(wires.service) + ",\"tasks\":[";
+  const std::vector<Topology::Sample> live = topology.sample();
+  std::string out = "{\"service\":" + json(wires.service) + ",\"tasks\":[";
   for (std::size_t i = 0; i < wires.tasks.size(); ++i) {
     const TaskDecl& task = wires.tasks[i];
-    out += std::string(i == 0 ? "" : ",") + "{\"kind\":" + quoted(task.kind) +
-           ",\"count\":" + quoted(task.count) + ",\"importance\":" + quoted(name(task.importance)) +
-           ",\"purpose\":" + quoted(task.purpose) + "}";
+    out += std::string(i == 0 ? "" : ",") + "{\"kind\":" + json(task.kind) +
+           ",\"count\":" + json(task.count) + ",\"importance\":" + json(name(task.importance)) +
+           ",\"purpose\":" + json(task.purpose) + "}";
   }
   out += "],\"channels\":[";
   for (std::size_t i = 0; i < wires.channels.size(); ++i) {
     const ChannelDecl& channel = wires.channels[i];
-    out += std::string(i == 0 ? "" : ",") + "{\"name\":" + quoted(channel.name) +
-           ",\"kind\":" + quoted(name(channel.kind)) +
-           ",\"producers\":" + quoted(channel.producers) +
-           ",\"consumers\":" + quoted(channel.consumers) +
-           ",\"overflow\":" + quoted(name(channel.overflow)) + ",\"live\":[";
+    out += std::string(i == 0 ? "" : ",") + "{\"name\":" + json(channel.name) +
+           ",\"kind\":" + json(name(channel.kind)) + ",\"producers\":" + json(channel.producers) +
+           ",\"consumers\":" + json(channel.consumers) +
+           ",\"overflow\":" + json(name(channel.overflow)) + ",\"live\":[";
     bool first = true;
-    for (const Topology::Live& entry : live) {
+    for (const Topology::Sample& entry : live) {
       if (entry.decl != &channel) continue;
       out += std::string(first ? "" : ",") + "{\"capacity\":" + std::to_string(entry.capacity) +
-             ",\"depth\":" + std::to_string(entry.depth()) + "}";
+             ",\"depth\":" + std::to_string(entry.depth) + "}";
       first = false;
     }
     out += "]}";
   }
   out += "],\"locks\":[";
   for (std::size_t i = 0; i < wires.locks.size(); ++i) {
-    out += std::string(i == 0 ? "" : ",") + "{\"name\":" + quoted(wires.locks[i].name) +
+    out += std::string(i == 0 ? "" : ",") + "{\"name\":" + json(wires.locks[i].name) +
            ",\"rank\":" + std::to_string(wires.locks[i].rank) + "}";
   }
   return out + "]}";

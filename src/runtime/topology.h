@@ -88,7 +88,14 @@ class Topology {
   // registration.
   Registration add(const Live& live);
 
-  [[nodiscard]] std::vector<Live> live() const;
+  // Every live channel with its depth now. Sampled under the lock, so that no channel goes while
+  // it is asked.
+  struct Sample {
+    const ChannelDecl* decl;
+    std::size_t capacity;
+    std::size_t depth;
+  };
+  [[nodiscard]] std::vector<Sample> sample() const;
 
  private:
   void forget(const Live* live) noexcept;

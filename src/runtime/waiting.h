@@ -11,6 +11,7 @@
 #include "platform/task.h"
 #include "platform/wait.h"
 #include "runtime/deadline.h"
+#include "runtime/lock.h"
 #include "runtime/mpsc_core.h"
 #include "runtime/shutdown.h"
 
@@ -42,6 +43,7 @@ platform::Task<Waited> wait_for(Op op, Deadline deadline) {
   for (;;) {
     const Poll poll = op.poll(waiter.get());
     if (poll != Poll::Pending) co_return poll == Poll::Ready ? Waited::Ready : Waited::Closed;
+    assert_no_locks_held();
     const bool in_time = co_await parker.park(deadline.at());
     if (!in_time) co_return Waited::TimedOut;
   }
@@ -58,6 +60,7 @@ platform::Task<Waited> wait_for(Op op, Deadline deadline, Shutdown shutdown) {
     const Poll poll = op.poll(waiter.get());
     if (poll != Poll::Pending) co_return poll == Poll::Ready ? Waited::Ready : Waited::Closed;
     if (shutdown.poll(stop.get())) co_return Waited::Stopped;
+    assert_no_locks_held();
     const bool in_time = co_await parker.park(deadline.at());
     if (!in_time) co_return Waited::TimedOut;
   }

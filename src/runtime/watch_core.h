@@ -18,6 +18,7 @@ template <class T, class Sync = RealSync>
 class WatchCore {
  public:
   using Waiter = typename Sync::Waiter;
+  static constexpr std::uint64_t kInitialVersion = 1;
   struct Versioned {
     T value;
     std::uint64_t version;
@@ -30,6 +31,15 @@ class WatchCore {
     value_ = std::move(value);
     ++version_;
     receivers_.wake_all();
+  }
+  // Sets only if nobody has since the version `seen`; false otherwise.
+  bool set_if(std::uint64_t seen, T value) {
+    const std::lock_guard lock(mutex_);
+    if (version_ != seen) return false;
+    value_ = std::move(value);
+    ++version_;
+    receivers_.wake_all();
+    return true;
   }
   [[nodiscard]] Versioned get() const {
     const std::lock_guard lock(mutex_);
@@ -57,7 +67,7 @@ class WatchCore {
  private:
   mutable typename Sync::Mutex mutex_;
   T value_;  // guarded by mutex_, as the rest
-  std::uint64_t version_ = 1;
+  std::uint64_t version_ = kInitialVersion;
   WaitList<Waiter> receivers_;
   bool closed_ = false;
 };

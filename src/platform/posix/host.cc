@@ -27,7 +27,7 @@ PosixHost::PosixHost(PosixHostOptions options)
 }
 
 Host PosixHost::host() noexcept {
-  return {cores_, clock_, random_, net_, disk_, signals_, blocking_};
+  return {cores_, clock_, random_, net_, disk_, signals_, blocking_, send_arena_};
 }
 
 void PosixHost::run(Job& main_job) {

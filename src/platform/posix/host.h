@@ -20,6 +20,7 @@
 #include "platform/posix/loop.h"
 #include "platform/posix/net.h"
 #include "platform/posix/random.h"
+#include "platform/posix/send_arena.h"
 #include "platform/posix/signals.h"
 
 namespace ron::platform::posix {
@@ -60,7 +61,8 @@ class PosixHost {
   std::vector<std::unique_ptr<Loop>> loops_;
   std::vector<Executor*> cores_;
   ThreadPool blocking_;  // its threads wake tasks on the loops
-  PosixDisk disk_;       // its rings are registered with the loops
+  MemfdArena send_arena_{256 * base::kMiB};
+  PosixDisk disk_;  // its rings are registered with the loops
 };
 
 }  // namespace ron::platform::posix

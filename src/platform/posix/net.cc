@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -92,7 +93,8 @@ class TcpStream final : public Stream, private IoSource {
     return IoResult::moved(static_cast<std::size_t>(n));
   }
 
-  IoResult try_write(std::span<const base::ByteView> spans) noexcept override {
+  using Stream::try_write;
+  IoResult try_write(std::span<const base::ByteView> spans, Flush flush) noexcept override {
     if (aborted_) return IoResult::failed(ECONNABORTED);
     if (connecting_) {
       const IoResult state = finish_connect();
@@ -111,9 +113,21 @@ class TcpStream final : public Stream, private IoSource {
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = count;
-    const ssize_t n = sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t n =
+        sendmsg(socket_.get(), &message,
+                MSG_DONTWAIT | MSG_NOSIGNAL | (flush == Flush::WithNext ? MSG_MORE : 0));
     if (n < 0) return blocked_or_failed(writable_);
     if (static_cast<std::size_t>(n) < offered) writable_.clear();
+    return IoResult::moved(static_cast<std::size_t>(n));
+  }
+
+  // Only on an established stream: a head has always gone before.
+  IoResult try_send(const SendMemory& memory, base::ByteView piece) noexcept override {
+    if (memory.descriptor() < 0) return try_write({&piece, 1}, Flush::Now);
+    if (aborted_) return IoResult::failed(ECONNABORTED);
+    auto offset = static_cast<off_t>(memory.offset()) + (piece.data() - memory.bytes().data());
+    const ssize_t n = sendfile(socket_.get(), memory.descriptor(), &offset, piece.size());
+    if (n < 0) return blocked_or_failed(writable_);
     return IoResult::moved(static_cast<std::size_t>(n));
   }
 

@@ -10,7 +10,7 @@
 namespace ron::platform::sim {
 namespace {
 
-constexpr std::uint64_t kDirectAlignment = 512;
+constexpr std::uint64_t kDirectAlignment = base::Buffer::kPageBytes;
 
 std::unexpected<base::Error> failed(std::string_view what, std::string_view path, int error) {
   return base::fail(disk_error(what, path, error));

@@ -338,6 +338,17 @@ TEST(SimDisk, ADirectoryMustBeSyncedInItsParent) {
   EXPECT_EQ(kinds, (std::set<std::string>{"x", "missing"}));
 }
 
+TEST(SimDisk, DirectFilesRefuseOddPlaces) {
+  Machine machine(1);
+  auto body = [](Disk* disk) -> Task<void> {
+    auto file = co_await disk->open("/f", {OpenMode::CreateOrOpen, true});
+    EXPECT_TRUE((co_await (*file)->write_at(4096, base::Buffer(4096))).has_value());
+    EXPECT_EQ((co_await (*file)->write_at(512, base::Buffer(4096))).error().code, Code::Internal);
+    EXPECT_EQ((co_await (*file)->read_at(0, base::Buffer(100))).error().code, Code::Internal);
+  };
+  machine.run(body(&machine.node.disk()));
+}
+
 TEST(SimDisk, ParentPathsAreRefused) {
   Machine machine(1);
   auto body = [](Disk* disk) -> Task<void> {

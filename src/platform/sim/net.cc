@@ -102,7 +102,7 @@ std::size_t SimStream::take(base::MutableBytes into) noexcept {
   return taken;
 }
 
-IoResult SimStream::try_write(std::span<const base::ByteView> spans) noexcept {
+IoResult SimStream::try_write(std::span<const base::ByteView> spans, Flush) noexcept {
   if (aborted_) return IoResult::failed(ECONNABORTED);
   Side& me = side();
   if (me.error != 0) return IoResult::failed(me.error);

@@ -21,7 +21,8 @@ class SimStream final : public Stream {
   ~SimStream() override;
 
   IoResult try_read(base::MutableBytes into) noexcept override;
-  IoResult try_write(std::span<const base::ByteView> spans) noexcept override;
+  using Stream::try_write;
+  IoResult try_write(std::span<const base::ByteView> spans, Flush flush) noexcept override;
   [[nodiscard]] bool peer_gone() const noexcept override { return hung_up_; }
   void shutdown_write() noexcept override;
   void abort() noexcept override;

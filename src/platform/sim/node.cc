@@ -16,7 +16,9 @@ Node::Node(World& world, NodeId id, NodeOptions options)
   for (std::size_t i = 0; i < options.cores; ++i) cores_.push_back(&world.add_core());
 }
 
-Host Node::host() noexcept { return {cores_, clock_, random_, net_, disk_, signals_, blocking_}; }
+Host Node::host() noexcept {
+  return {cores_, clock_, random_, net_, disk_, signals_, blocking_, send_arena_};
+}
 
 Endpoint Node::endpoint(std::uint16_t port) const noexcept {
   Endpoint endpoint = net_.address();

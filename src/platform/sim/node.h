@@ -54,6 +54,7 @@ class Node {
   SimDisk disk_;
   SimSignals signals_;
   SimBlocking blocking_;
+  NoSendArena send_arena_;
 };
 
 }  // namespace ron::platform::sim

@@ -11,14 +11,18 @@ namespace ron::storage {
 using base::Code;
 using base::fail;
 
-Core::Core(runtime::Topology& topology, const StorageConfig& config)
-    : store_(config.cache_bytes.bytes),
+Core::Core(runtime::Topology& topology, const StorageConfig& config, platform::SendArena& arena)
+    : arena_(arena),
+      store_(config.cache_bytes.bytes),
       work_(topology, kWork, config.work_capacity),
       events_(topology, kEvents, config.events_capacity),
-      work_delay_ns_(config.debug_work_delay.count()) {}
+      work_delay_ns_(config.debug_work_delay.count()) {
+  arena_.set_limit(config.cache_bytes.bytes);
+}
 
 void Core::apply(const StorageConfig& config) noexcept {
   store_.set_capacity(config.cache_bytes.bytes);
+  arena_.set_limit(config.cache_bytes.bytes);
   work_delay_ns_.store(config.debug_work_delay.count(), std::memory_order_relaxed);
 }
 
@@ -61,7 +65,7 @@ base::Result<void> Core::remove(const base::ObjectId& id) {
   const ObjectPtr object = store_.find(id);
   if (!object || !store_.remove(id))
     return fail(Code::NotFound, "no object is stored under this address");
-  events_.send({StorageEvent::Kind::Removed, id, object->bytes.size()});
+  events_.send({StorageEvent::Kind::Removed, id, object->bytes().size()});
   return {};
 }
 
@@ -76,7 +80,7 @@ base::Result<Stored> Core::store(base::Buffer bytes,
   }
   const std::uint64_t length = bytes.size();
   const base::Result<Added> added =
-      store_.add(std::make_shared<const Object>(id, std::move(bytes)));
+      store_.add(std::make_shared<const Object>(id, std::move(bytes), arena_));
   if (!added) return fail(added.error());
   if (*added == Added::New) events_.send({StorageEvent::Kind::Stored, id, length});
   return Stored{id, length, *added == Added::New};

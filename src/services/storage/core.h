@@ -27,7 +27,7 @@ struct StorageEvent {
 
 class Core final : public Api {
  public:
-  Core(runtime::Topology& topology, const StorageConfig& config);
+  Core(runtime::Topology& topology, const StorageConfig& config, platform::SendArena& arena);
 
   base::Result<ObjectPtr> get(const base::ObjectId& id) const override;
   platform::Task<base::Result<Stored>> put(base::Buffer bytes,
@@ -55,6 +55,7 @@ class Core final : public Api {
   base::Error busy() const;
   base::Result<Stored> store(base::Buffer bytes, const std::optional<base::ObjectId>& expected);
 
+  platform::SendArena& arena_;
   RamStore store_;
   runtime::Mpsc<PutJob> work_;
   runtime::Broadcast<StorageEvent> events_;

@@ -6,21 +6,34 @@
 
 #include "base/buffer.h"
 #include "base/object_id.h"
+#include "base/units.h"
+#include "platform/send_memory.h"
 
 namespace ron::storage {
 
-struct Object {
-  // `bytes` must have been checked against `id`.
-  Object(const base::ObjectId& id, base::Buffer bytes);
+class Object {
+ public:
+  // Below this a copy is cheaper than sending by reference, and the heap wastes less.
+  static constexpr std::size_t kArenaBytes = 32 * base::kKiB;
+
+  // `bytes` must have been checked against `id`. Large ones move to the arena if it has room.
+  Object(const base::ObjectId& id, base::Buffer bytes, platform::SendArena& arena);
+
+  [[nodiscard]] base::ByteView bytes() const noexcept {
+    return memory ? memory.bytes() : heap_.view();
+  }
 
   base::ObjectId id;
-  base::Buffer bytes;
-  std::string etag;  // "b3:<hex>" with its quotes
+  platform::SendMemory memory;  // empty: the bytes are on the heap
+  std::string etag;             // "b3:<hex>" with its quotes
   std::string
       header_lines;  // ETag, Accept-Ranges, Cache-Control, Vary, Content-Type; ready to send
 
   // What it costs in memory.
   [[nodiscard]] std::size_t footprint() const noexcept;
+
+ private:
+  base::Buffer heap_;
 };
 
 using ObjectPtr = std::shared_ptr<const Object>;

@@ -31,13 +31,14 @@ Response without_body(int status, const ObjectPtr& object) {
 Response whole(const ObjectPtr& object) {
   Response response(200);
   response.prepared_lines = object->header_lines;
-  response.shared_body = object->bytes.view();
+  response.shared_body = object->bytes();
+  response.memory = object->memory ? &object->memory : nullptr;
   response.owner = object;
   return response;
 }
 
 Response ranged(const Request& request, const ObjectPtr& object, std::string_view range) {
-  const std::uint64_t size = object->bytes.size();
+  const std::uint64_t size = object->bytes().size();
   const http::RangeOutcome outcome = http::parse_range(range, size);
   http::ContentRangeText text;
   switch (outcome.kind) {
@@ -58,7 +59,7 @@ Response ranged(const Request& request, const ObjectPtr& object, std::string_vie
   Response response = whole(object);
   response.status = 206;
   response.add("Content-Range", http::print_content_range(outcome.range, size, text));
-  response.shared_body = object->bytes.view().subspan(outcome.range.first, outcome.range.length());
+  response.shared_body = object->bytes().subspan(outcome.range.first, outcome.range.length());
   return response;
 }
 

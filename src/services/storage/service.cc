@@ -38,7 +38,7 @@ Service::Service(platform::Host host, std::shared_ptr<const config::Config> conf
       topology_(kWires, meters_),
       log_(logs, meters_),
       config_(topology_, kConfig, std::move(config)),
-      core_(topology_, *settings()),
+      core_(topology_, *settings(), host.send_arena),
       gate_(host.clock, std::move(keyring), config_.get()->get(kit::auth_section())->public_reads),
       router_(meters_),
       admin_router_(meters_),

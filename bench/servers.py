@@ -1,0 +1,119 @@
+"""Starts the programs a benchmark compares, pinned to one CPU, and measures what they cost."""
+
+import os
+import pathlib
+import re
+import resource
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RON = pathlib.Path(os.environ.get("RON_BINARY", ROOT / "build" / "release" / "ron"))
+SERVER_CPU = "0"
+CLIENT_CPU = "1" if (os.cpu_count() or 1) > 1 else "0"
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def raise_descriptor_limit(wanted=65536):
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def b3sum(path):
+    return subprocess.run(["b3sum", "--no-names", path], check=True, capture_output=True, text=True).stdout.strip()
+
+
+class Server:
+    """A started program. `cpu_seconds` is user plus system time of the whole process."""
+
+    def __init__(self, name, command, **popen):
+        self.name = name
+        self.process = subprocess.Popen(["taskset", "-c", SERVER_CPU, *map(str, command)], **popen)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def cpu_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def rss_bytes(self):
+        status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=20)
+
+
+class Ron(Server):
+    """svc-storage in memory with every ingress stage and metric on, and limits out of the way."""
+
+    LIMITS = {"server.max_rps": 100_000_000, "server.max_inflight": 100_000, "max_conns": 20_000,
+              "max_conns_per_ip": 20_000, "idle_timeout": "10m"}
+
+    def __init__(self, directory, cores=1, limits=None):
+        token_file = pathlib.Path(directory) / "admin.token"
+        self.admin_port = free_port()
+        command = [RON, "storage", "--amnesia", "--cores", cores, "--bind", "127.0.0.1:0",
+                   "--admin", f"127.0.0.1:{self.admin_port}", "--token-out", token_file, "--log-level", "warn"]
+        for key, value in {**self.LIMITS, **(limits or {})}.items():
+            command += ["--set", f"storage.{key}={value}"]
+        super().__init__("ron", command, stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        self.port = int(line.rsplit(":", 1)[1])
+        self.token = token_file.read_text().strip()
+
+    def put(self, path):
+        """Stores a file and returns the URL it can be read from."""
+        url = f"http://127.0.0.1:{self.port}/o/b3:{b3sum(path)}"
+        request = urllib.request.Request(url, data=pathlib.Path(path).read_bytes(), method="PUT",
+                                         headers={"Authorization": f"Bearer {self.token}"})
+        urllib.request.urlopen(request).read()
+        return url
+
+
+class Nginx(Server):
+    def __init__(self, directory):
+        self.port = free_port()
+        self.directory = pathlib.Path(directory)
+        (self.directory / "www").mkdir(exist_ok=True)
+        text = (ROOT / "bench" / "nginx.conf.in").read_text()
+        config = self.directory / "nginx.conf"
+        config.write_text(text.replace("@dir@", str(self.directory)).replace("@port@", str(self.port)))
+        super().__init__("nginx", [shutil.which("nginx") or "/usr/sbin/nginx", "-p", self.directory, "-c", config],
+                         stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise RuntimeError("nginx did not start")
+
+    def put(self, path):
+        name = pathlib.Path(path).name
+        shutil.copy(path, self.directory / "www" / name)
+        return f"http://127.0.0.1:{self.port}/{name}"
+
+
+def scratch_directory():
+    return tempfile.TemporaryDirectory(prefix="ron-bench-")
+
+
+def machine():
+    cpu = re.search(r"model name\s*:\s*(.+)", pathlib.Path("/proc/cpuinfo").read_text())
+    nginx = subprocess.run(["nginx", "-v"], capture_output=True, text=True).stderr.strip()
+    return {"cpu": cpu[1] if cpu else "unknown", "cpus": os.cpu_count(), "kernel": os.uname().release, "nginx": nginx,
+            "ron": subprocess.run([RON, "version"], capture_output=True, text=True).stdout.strip()}

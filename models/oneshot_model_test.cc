@@ -1,0 +1,150 @@
+// Oneshot under every schedule: a reply is received, handed back or left behind, exactly one of it.
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "expect.h"
+#include "explorer.h"
+#include "runtime/oneshot_core.h"
+#include "seeded.h"
+#include "waiting.h"
+
+namespace ron::models {
+namespace {
+
+// A reply that knows how many of it there are. Moved-from shells do not count.
+class Reply {
+ public:
+  explicit Reply(int& alive) : alive_(&alive) { ++alive; }
+  Reply(Reply&& other) noexcept : alive_(std::exchange(other.alive_, nullptr)) {}
+  Reply& operator=(Reply&& other) noexcept {
+    std::swap(alive_, other.alive_);
+    return *this;
+  }
+  ~Reply() {
+    if (alive_ != nullptr) --*alive_;
+  }
+  explicit operator bool() const noexcept { return alive_ != nullptr; }
+
+ private:
+  int* alive_;
+};
+
+template <class Sync>
+struct Exchange {
+  using Core = runtime::OneshotCore<Reply, Sync>;
+  struct RecvOp {
+    using Waiter = typename Core::Waiter;
+    Core& core;
+    std::optional<Reply>& out;
+
+    runtime::Poll poll(Waiter& waiter) { return core.poll_recv(out, waiter); }
+    void forget(Waiter& waiter) { core.forget(waiter); }
+  };
+
+  void send() {
+    const std::optional<Reply> back = core->send(Reply(alive));
+    sent = !back.has_value();
+    if (back) check(receiver_gone && *back, "a whole reply comes back only when nobody waits");
+    check(alive == 1, "the reply exists once");
+  }
+  Waited receive(Patience patience = Patience::Forever) {
+    std::optional<Reply> out;
+    const Waited waited = wait_for(RecvOp{*core, out}, patience);
+    check((waited == Waited::Ready) == (out && *out), "ready brings a whole reply");
+    if (waited == Waited::Ready) check(!std::exchange(received, true), "the reply arrives once");
+    return waited;
+  }
+  void leave() {
+    core->receiver_gone();
+    receiver_gone = true;
+  }
+  void check_nothing_leaks() {
+    check(alive == (sent && !received ? 1 : 0), "only an unread reply is left behind");
+    core.reset();
+    check(alive == 0, "what is left behind goes with the channel");
+  }
+
+  int alive = 0;
+  std::optional<Core> core{std::in_place};
+  bool sent = false;
+  bool received = false;
+  bool receiver_gone = false;
+};
+
+template <class Sync = ModelSync>
+Scenario answered() {
+  return [](Model& model) {
+    auto exchange = std::make_shared<Exchange<Sync>>();
+    model.thread("sender", [=] {
+      const bool answers = choose(2) == 0;
+      if (answers) exchange->send();
+      exchange->core->sender_gone();
+    });
+    model.thread("receiver", [=] {
+      const Waited waited = exchange->receive();
+      check((waited == Waited::Ready) == exchange->sent, "an answer is seen, and only an answer");
+      check(exchange->receive() == Waited::Closed, "there is no second reply");
+    });
+    model.finally([=] { exchange->check_nothing_leaks(); });
+  };
+}
+
+TEST(OneshotModel, ReceiverSeesTheReplyOrThatThereIsNone) {
+  expect_holds("oneshot/send or sender gone", answered());
+}
+
+Scenario abandoned() {
+  return [](Model& model) {
+    auto exchange = std::make_shared<Exchange<ModelSync>>();
+    model.thread("sender", [=] {
+      const bool abandoned = exchange->core->abandoned();
+      check(abandoned == exchange->receiver_gone, "the sender learns that nobody waits");
+      exchange->send();
+      check(!abandoned || !exchange->sent, "an abandoned reply comes back");
+      exchange->core->sender_gone();
+    });
+    model.thread("receiver", [=] {
+      exchange->receive(Patience::MayGiveUp);
+      exchange->leave();
+    });
+    model.finally([=] { exchange->check_nothing_leaks(); });
+  };
+}
+
+TEST(OneshotModel, ReceiverMayLeaveAtAnyTime) {
+  expect_holds("oneshot/send, receiver gone", abandoned());
+}
+
+// A sender that looks first and then believes its reply was taken.
+template <class Sync = ModelSync>
+Scenario look_then_send() {
+  return [](Model& model) {
+    auto exchange = std::make_shared<Exchange<Sync>>();
+    model.thread("sender", [=] {
+      if (exchange->core->abandoned()) return;
+      exchange->send();
+      check(exchange->sent, "a receiver that was there takes the reply");
+    });
+    model.thread("receiver", [=] {
+      exchange->receive(Patience::MayGiveUp);
+      exchange->leave();
+    });
+  };
+}
+
+TEST(OneshotModel, SeededBugsAreCaught) {
+  expect_caught("oneshot/no lock", answered<OpenSync>());
+  expect_caught("oneshot/lost wake-up", [](Model& model) {
+    LostWakeSync::lost = false;
+    auto exchange = std::make_shared<Exchange<LostWakeSync>>();
+    model.thread("sender", [=] { exchange->send(); });
+    model.thread("receiver", [=] { exchange->receive(); });
+  });
+  expect_caught("oneshot/look, then send", look_then_send());
+}
+
+}  // namespace
+}  // namespace ron::models

@@ -1,0 +1,119 @@
+#include "runtime/breaker.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "runtime/metric_names.h"
+
+namespace ron::runtime {
+
+std::string_view name(BreakerState state) noexcept {
+  return metrics::kBreakerStates[static_cast<std::size_t>(state)];
+}
+
+Breaker::Breaker(Meters& meters, std::string_view target, BreakerPolicy policy,
+                 platform::Random& random)
+    : policy_(policy),
+      target_(target),
+      gauges_{&meters.gauge(metrics::kBreakerState, {target, name(BreakerState::Closed)}),
+              &meters.gauge(metrics::kBreakerState, {target, name(BreakerState::Open)}),
+              &meters.gauge(metrics::kBreakerState, {target, name(BreakerState::HalfOpen)})},
+      refused_(meters.counter(metrics::kBreakerOpenTotal, {target})),
+      jitter_(random.next()) {
+  assert(policy.error_percent > 0 && policy.error_percent <= 100);
+  assert(policy.min_volume > 0 && policy.probes > 0);
+  assert(policy.window.count() >= kBuckets && policy.open_for.count() > 1);
+  enter(BreakerState::Closed);
+}
+
+base::Result<Breaker::Permit> Breaker::admit(platform::TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  if (state_ == BreakerState::Open) {
+    if (now < open_until_) return base::fail(refusal(open_until_ - now));
+    enter(BreakerState::HalfOpen);
+  }
+  if (state_ == BreakerState::HalfOpen) {
+    if (probing_ + proven_ >= policy_.probes) return base::fail(refusal(std::chrono::seconds(1)));
+    ++probing_;
+  }
+  return Permit(*this, era_);
+}
+
+BreakerState Breaker::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+base::Error Breaker::refusal(base::Duration wait) {
+  refused_.add();
+  base::Error error(base::Code::BreakerOpen, "the circuit breaker for " + target_ + " is open");
+  error.retry_after_s =
+      static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(wait).count());
+  return error;
+}
+
+void Breaker::record(std::uint64_t era, bool good, platform::TimePoint now) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (era != era_) return;
+  if (state_ == BreakerState::HalfOpen) {
+    --probing_;
+    if (!good) {
+      open(now);
+    } else if (++proven_ == policy_.probes) {
+      enter(BreakerState::Closed);
+    }
+    return;
+  }
+  count(good, now);
+  if (!good && too_many_errors(now)) open(now);
+}
+
+void Breaker::cancelled(std::uint64_t era) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (era == era_ && state_ == BreakerState::HalfOpen) --probing_;
+}
+
+void Breaker::count(bool good, platform::TimePoint now) noexcept {
+  const std::int64_t number = bucket_number(now);
+  Bucket& bucket = buckets_[static_cast<std::size_t>(number % kBuckets)];
+  if (bucket.number < number) bucket = {number, 0, 0};
+  ++(good ? bucket.good : bucket.bad);
+}
+
+bool Breaker::too_many_errors(platform::TimePoint now) const noexcept {
+  const std::int64_t oldest = bucket_number(now) - kBuckets + 1;
+  std::uint64_t good = 0;
+  std::uint64_t bad = 0;
+  for (const Bucket& bucket : buckets_) {
+    if (bucket.number < oldest) continue;
+    good += bucket.good;
+    bad += bucket.bad;
+  }
+  const std::uint64_t volume = good + bad;
+  return volume >= policy_.min_volume && bad * 100 >= policy_.error_percent * volume;
+}
+
+std::int64_t Breaker::bucket_number(platform::TimePoint now) const noexcept {
+  return now.time_since_epoch().count() / (policy_.window.count() / kBuckets);
+}
+
+void Breaker::open(platform::TimePoint now) noexcept {
+  const auto spread = static_cast<std::uint64_t>(policy_.open_for.count() / 2 + 1);
+  const auto extra = static_cast<std::int64_t>(jitter_.below(spread));
+  open_until_ = now + policy_.open_for + base::Duration(extra);
+  enter(BreakerState::Open);
+}
+
+// A new state starts from nothing: no outcomes, no probes, and permits of the old one are void.
+void Breaker::enter(BreakerState state) noexcept {
+  state_ = state;
+  ++era_;
+  buckets_ = {};
+  probing_ = 0;
+  proven_ = 0;
+  for (std::size_t i = 0; i < gauges_.size(); ++i) {
+    gauges_[i]->set(i == static_cast<std::size_t>(state) ? 1 : 0);
+  }
+}
+
+}  // namespace ron::runtime

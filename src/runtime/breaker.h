@@ -1,0 +1,113 @@
+// Breaker: stops calling a target that keeps failing, and finds out carefully when it is back.
+//
+//   Closed --(too many errors in the window)--> Open --(time passed)--> HalfOpen
+//   HalfOpen --(all probes succeed)--> Closed        HalfOpen --(one fails)--> Open
+//
+// Admission is a permit on which the outcome is recorded. An outcome that belongs to an earlier
+// state is ignored: a slow failure from before the opening says nothing about the probes.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "platform/executor.h"
+#include "platform/random.h"
+#include "runtime/meter.h"
+
+namespace ron::runtime {
+
+struct BreakerPolicy {
+  std::uint32_t error_percent = 50;  // opens at this share of failures in the window
+  std::uint32_t min_volume = 20;     // but not below this many outcomes
+  base::Duration window = std::chrono::seconds(10);
+  base::Duration open_for = std::chrono::seconds(5);  // plus up to half of it, drawn each time
+  std::uint32_t probes = 3;  // at once while half open, and successes needed to close
+};
+
+enum class BreakerState : std::uint8_t { Closed, Open, HalfOpen };
+std::string_view name(BreakerState state) noexcept;
+
+// Any thread; one short mutex. Outlives its permits. One breaker per target: the state gauge is
+// its own. Open turns into HalfOpen with the first call after the wait, not by a timer.
+class Breaker {
+ public:
+  Breaker(Meters& meters, std::string_view target, BreakerPolicy policy, platform::Random& random);
+  Breaker(const Breaker&) = delete;
+  Breaker& operator=(const Breaker&) = delete;
+
+  // The right to make one call. Dropped unrecorded it counts as cancelled: neither good nor bad,
+  // and a probe's place is free again. Of several records the first counts.
+  class [[nodiscard]] Permit {
+   public:
+    Permit(Permit&& other) noexcept
+        : breaker_(std::exchange(other.breaker_, nullptr)), era_(other.era_) {}
+    Permit& operator=(Permit&& other) noexcept {
+      std::swap(breaker_, other.breaker_);
+      std::swap(era_, other.era_);
+      return *this;
+    }
+    ~Permit() {
+      if (breaker_ != nullptr) breaker_->cancelled(era_);
+    }
+
+    void succeeded(platform::TimePoint now) noexcept {
+      if (breaker_ != nullptr) std::exchange(breaker_, nullptr)->record(era_, true, now);
+    }
+    void failed(platform::TimePoint now) noexcept {
+      if (breaker_ != nullptr) std::exchange(breaker_, nullptr)->record(era_, false, now);
+    }
+
+   private:
+    friend class Breaker;
+    Permit(Breaker& breaker, std::uint64_t era) noexcept : breaker_(&breaker), era_(era) {}
+
+    Breaker* breaker_;
+    std::uint64_t era_;
+  };
+
+  // BreakerOpen, with the seconds to wait, while the target is given its rest or all probes are
+  // out.
+  [[nodiscard]] base::Result<Permit> admit(platform::TimePoint now);
+  [[nodiscard]] BreakerState state() const;
+
+ private:
+  static constexpr std::int64_t kBuckets = 10;
+  struct Bucket {
+    std::int64_t number = std::numeric_limits<std::int64_t>::min();  // which slice of time
+    std::uint64_t good = 0;
+    std::uint64_t bad = 0;
+  };
+
+  void record(std::uint64_t era, bool good, platform::TimePoint now) noexcept;
+  void cancelled(std::uint64_t era) noexcept;
+  base::Error refusal(base::Duration wait);
+  void count(bool good, platform::TimePoint now) noexcept;
+  [[nodiscard]] bool too_many_errors(platform::TimePoint now) const noexcept;
+  [[nodiscard]] std::int64_t bucket_number(platform::TimePoint now) const noexcept;
+  void open(platform::TimePoint now) noexcept;
+  void enter(BreakerState state) noexcept;
+
+  const BreakerPolicy policy_;
+  const std::string target_;
+  std::array<Gauge*, 3> gauges_;  // by BreakerState
+  Counter& refused_;
+
+  mutable std::mutex mutex_;
+  platform::FastRandom jitter_;  // guarded by mutex_, as the rest
+  BreakerState state_ = BreakerState::Closed;
+  std::uint64_t era_ = 0;  // counts state changes
+  std::array<Bucket, kBuckets> buckets_{};
+  platform::TimePoint open_until_{};
+  std::uint32_t probing_ = 0;  // probes out
+  std::uint32_t proven_ = 0;   // probes that succeeded
+};
+
+}  // namespace ron::runtime

@@ -1,0 +1,91 @@
+#include "services/storage/ram_store.h"
+
+#include <cstring>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "b3/hash.h"
+
+namespace ron::storage {
+namespace {
+
+ObjectPtr object(std::string_view text) {
+  static platform::NoSendArena arena;
+  base::Buffer bytes(text.size());
+  if (!text.empty()) std::memcpy(bytes.data(), text.data(), text.size());
+  return std::make_shared<const Object>(b3::hash(base::as_bytes(text)), std::move(bytes), arena);
+}
+
+TEST(RamStore, FindsWhatWasAdded) {
+  RamStore store(base::kMiB);
+  const ObjectPtr hello = object("hello");
+  EXPECT_EQ(*store.add(hello), Added::New);
+  EXPECT_EQ(*store.add(object("hello")), Added::Existing);
+  EXPECT_EQ(base::as_text(store.find(hello->id)->bytes()), "hello");
+  EXPECT_EQ(store.find(b3::hash(base::as_bytes("other"))), nullptr);
+  EXPECT_EQ(store.objects(), 1U);
+}
+
+TEST(RamStore, FullSaysAmnesiaAndRecovers) {
+  RamStore store(4096);
+  const ObjectPtr first = object(std::string(2000, 'a'));
+  ASSERT_TRUE(store.add(first));
+  const auto refused = store.add(object(std::string(2000, 'b')));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, base::Code::Amnesia);
+  EXPECT_TRUE(store.full());
+  EXPECT_TRUE(store.remove(first->id));
+  EXPECT_FALSE(store.full());
+  EXPECT_TRUE(store.add(object(std::string(2000, 'b'))));
+}
+
+TEST(RamStore, ReadersKeepWhatIsRemoved) {
+  RamStore store(base::kMiB);
+  const base::ObjectId id = object("kept")->id;
+  ASSERT_TRUE(store.add(object("kept")));
+  const ObjectPtr reading = store.find(id);
+  EXPECT_TRUE(store.remove(id));
+  EXPECT_FALSE(store.remove(id));
+  EXPECT_EQ(base::as_text(reading->bytes()), "kept");
+}
+
+TEST(RamStore, AccountsExactly) {
+  EXPECT_TRUE(rc::check("used bytes are the sum of the footprints",
+                        [](const std::vector<std::string>& texts) {
+                          RamStore store(base::kGiB);
+                          std::uint64_t expected = 0;
+                          for (const std::string& text : texts) {
+                            const ObjectPtr added = object(text);
+                            if (*store.add(added) == Added::New) expected += added->footprint();
+                          }
+                          RC_ASSERT(store.used_bytes() == expected);
+                          for (const std::string& text : texts) store.remove(object(text)->id);
+                          RC_ASSERT(store.used_bytes() == 0U);
+                          RC_ASSERT(store.objects() == 0U);
+                        }));
+}
+
+TEST(RamStore, TheBoundHoldsForConcurrentWriters) {
+  constexpr std::uint64_t kCapacity = 64 * 1024;
+  RamStore store(kCapacity);
+  {
+    std::vector<std::jthread> writers;
+    for (int writer = 0; writer < 4; ++writer) {
+      writers.emplace_back([&store, writer] {
+        for (int i = 0; i < 200; ++i) {
+          const auto added =
+              store.add(object(std::string(1000, 'x') + std::to_string(writer * 1000 + i)));
+          EXPECT_LE(store.used_bytes(), kCapacity + 4 * 2000);
+          if (!added) EXPECT_EQ(added.error().code, base::Code::Amnesia);
+        }
+      });
+    }
+  }
+  EXPECT_LE(store.used_bytes(), kCapacity);
+  EXPECT_TRUE(store.full());
+}
+
+}  // namespace
+}  // namespace ron::storage
