@@ -23,7 +23,7 @@ namespace ron::http {
 class HeldBuffer {
  public:
   HeldBuffer() = default;
-  HeldBuffer(BufferPool& pool, BufferPool::Buffer buffer) noexcept
+  HeldBuffer(BufferPool& pool, std::unique_ptr<ReadBuffer> buffer) noexcept
       : pool_(&pool), buffer_(std::move(buffer)) {}
   HeldBuffer(HeldBuffer&& other) noexcept : pool_(other.pool_), buffer_(std::move(other.buffer_)) {}
   HeldBuffer& operator=(HeldBuffer&& other) noexcept {
@@ -35,12 +35,12 @@ class HeldBuffer {
     if (buffer_) pool_->give_back(std::move(buffer_));
   }
   [[nodiscard]] std::span<char> memory() noexcept {
-    return {reinterpret_cast<char*>(buffer_.get()), BufferPool::kBytes};
+    return {reinterpret_cast<char*>(buffer_->bytes.data()), buffer_->bytes.size()};
   }
 
  private:
   BufferPool* pool_ = nullptr;
-  BufferPool::Buffer buffer_;
+  std::unique_ptr<ReadBuffer> buffer_;
 };
 
 class ClientResponse {
