@@ -14,7 +14,7 @@ constexpr std::uint64_t kListeners = 2;
 // A busy connection: the head it works on and the buffer it reads a body with, and below that the
 // request's state and coroutine frames, rounded up.
 constexpr std::uint64_t kRequestStateBytes = 16 * base::kKiB;
-constexpr std::uint64_t kConnectionBytes = 2 * http::BufferPool::kBytes + kRequestStateBytes;
+constexpr std::uint64_t kConnectionBytes = 2 * http::ReadBuffer::kBytes + kRequestStateBytes;
 // A decoded body grows by doubling and is copied once to its final size.
 constexpr std::uint64_t kDecodeGrowth = 3;
 // A waiting put besides its body, which is counted with the requests in flight.

@@ -76,7 +76,8 @@ std::string parsed_path(const CLI::App& root) {
 std::string explain(const CLI::App& root, const CLI::ParseError& error) {
   const std::string path = parsed_path(root);
   std::string what = config::printable(error.what(), 200);
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+  // Without a command the library complains of that, not of the option it did not know.
+  if (path.empty() || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     what = "more arguments than it takes";
     for (const std::string& extra : root.remaining(true)) {
       if (!extra.starts_with('-') || extra.size() < 2) continue;

@@ -75,18 +75,16 @@ bool Schema::is_table(std::string_view path) const {
 
 std::string Schema::nearest_key(std::string_view given) const {
   const std::string full_key = respelled(given);
-  std::string near = nearest(full_key, names_);
-  if (!near.empty()) return near;
   const std::string section = full_key.substr(0, full_key.find('.') + 1);
-  const std::string leaf = full_key.substr(full_key.rfind('.') + 1);
-  if (section.empty() || leaf.empty()) return "";
-  const std::string ending = "." + leaf;
+  const std::string ending = "." + full_key.substr(full_key.rfind('.') + 1);
+  // The right name in the wrong table is better evidence than another name nearby.
+  std::string same_name;
   for (const std::string& name : names_) {
     if (!name.starts_with(section) || !name.ends_with(ending)) continue;
-    if (!near.empty()) return "";
-    near = name;
+    if (!same_name.empty()) return nearest(full_key, names_);
+    same_name = name;
   }
-  return near;
+  return same_name.empty() ? nearest(full_key, names_) : same_name;
 }
 
 std::string Schema::nearest_section(std::string_view name) const {

@@ -102,8 +102,8 @@ class Schema {
   // Whether some key lies below `path` in either spelling, that is, whether `path` is a table.
   [[nodiscard]] bool is_table(std::string_view path) const;
 
-  // The full key that was probably meant: a near spelling, else the only key of the same section
-  // with the same last part. Empty when none is.
+  // The full key that was probably meant: the only key of the same section with the same last part,
+  // else a near spelling. Empty when none is.
   [[nodiscard]] std::string nearest_key(std::string_view given) const;
   [[nodiscard]] std::string nearest_section(std::string_view name) const;
 
