@@ -98,9 +98,15 @@ platform::Task<void> Connection::serve() {
     if (wire_.pending().empty()) {
       work.reset();
       wire_.release_if_empty();
+      // Told to end while busy, or before it began: a request that is here already is the last one.
+      if (retiring_ || core_.draining) {
+        const bool asked = wire_.try_fill().ok();
+        if (!asked) co_return;
+        continue;
+      }
       wire_.watch_in(core_.settings->idle_timeout);
       const WireEnd end = co_await wire_.fill();
-      if (end == WireEnd::Interrupted && !retiring_ && !core_.draining) continue;
+      if (end == WireEnd::Interrupted) continue;
       if (end == WireEnd::TimedOut) core_.idle_timeouts.add();
       if (end != WireEnd::None) co_return;
     }
