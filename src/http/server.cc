@@ -36,8 +36,7 @@ class Server::Core {
     auto listener = net_.listen(endpoint);
     if (!listener) return base::fail(listener.error());
     next_ = std::make_shared<Acceptor>(std::move(*listener));
-    endpoint_ = next_->listener->local();
-    return endpoint_;
+    return next_->listener->local();
   }
   bool discard() {
     next_.reset();
@@ -48,6 +47,7 @@ class Server::Core {
     if (!next_ || !acceptors_) return false;
     retire_all();
     current_ = std::move(next_);
+    endpoint_ = current_->listener->local();
     acceptors_->spawn(accept(current_));
     return true;
   }
@@ -91,7 +91,7 @@ class Server::Core {
   runtime::Counter& accept_failures_;
   runtime::TaskMeters connection_tasks_;
   runtime::TaskMeters acceptor_tasks_;
-  platform::Endpoint endpoint_;
+  platform::Endpoint endpoint_;  // where it listens, or did before it failed
   std::shared_ptr<Acceptor> next_;
   std::shared_ptr<Acceptor> current_;
   Connection* first_ = nullptr;
