@@ -182,6 +182,7 @@ platform::Task<bool> Connection::answer_one(Work* work) {
     response = refuse(*work, work->refusal.error());
   }
   const bool body_left = work->body && !work->body->finished();
+  if (body_left && wire_.timed_out()) core_.read_timeouts.add();
   work->keep_alive = work->head.keep_alive && work->refusal.message.empty() && !response.close &&
                      !body_left && !retiring_ && !core_.draining;
   const WireEnd sent = co_await send(work, &response);
