@@ -109,12 +109,12 @@ platform::Task<bool> Connection::await_request() {
   wire_.release_if_empty();
   wire_.watch_in(core_.settings->idle_timeout);
   for (;;) {
+    // Told to end, maybe while it was busy: a request that is here already is the last one.
+    if (retiring_ || core_.draining) co_return wire_.try_fill().ok();
     const WireEnd end = co_await wire_.fill();
     if (end == WireEnd::None) co_return true;
     if (end == WireEnd::TimedOut) core_.idle_timeouts.add();
     if (end != WireEnd::Interrupted) co_return false;
-    // Told to end: a request that is here already is still answered.
-    if (retiring_ || core_.draining) co_return wire_.try_fill().ok();
   }
 }
 
@@ -182,6 +182,7 @@ platform::Task<bool> Connection::answer_one(Work* work) {
     response = refuse(*work, work->refusal.error());
   }
   const bool body_left = work->body && !work->body->finished();
+  if (body_left && wire_.timed_out()) core_.read_timeouts.add();
   work->keep_alive = work->head.keep_alive && work->refusal.message.empty() && !response.close &&
                      !body_left && !retiring_ && !core_.draining;
   const WireEnd sent = co_await send(work, &response);

@@ -104,12 +104,17 @@ class TestServer {
   platform::Endpoint start(std::uint16_t port = 80) {
     const Root binding(node_.core(), bind(this, node_.endpoint(port)));
     EXPECT_EQ(world_.run_until([&] { return binding.done(); }, 1s), sim::Outcome::Done);
+    run();
+    return endpoint_;
+  }
+  // What a supervisor does, at first and after a failure.
+  void run() {
     for (std::size_t core = 0; core < server.cores(); ++core) {
       runs_.push_back(std::make_unique<Root>(node_.core(core), server.run(core, shutdown)));
     }
     world_.run_for(0ms);
-    return endpoint_;
   }
+  void abort() { runs_.clear(); }
   void stop() { shutdown.trigger(runtime::StopReason::Signal); }
   [[nodiscard]] bool stopped() const {
     return std::ranges::all_of(runs_, [](const auto& run) { return run->done(); });
@@ -171,6 +176,12 @@ class RawClient {
     const base::ByteView bytes = base::as_bytes(text);
     const platform::IoResult result = stream_->try_write({&bytes, 1});
     EXPECT_TRUE(result.ok() && result.bytes == text.size());
+  }
+  // As much as goes out now; the rest stays in `text`.
+  void send_some(std::string& text) {
+    const base::ByteView bytes = base::as_bytes(text);
+    const platform::IoResult result = stream_->try_write({&bytes, 1});
+    text.erase(0, result.bytes);
   }
   // The next answer, once all of it is there.
   Answer answer(Method request = Method::Get, base::Duration limit = 120s) {
