@@ -36,6 +36,8 @@ std::vector<Addend> memory_budget(const storage::StorageConfig& config) {
   const std::uint64_t body = std::max(server.max_body_bytes.bytes, kDecodeGrowth * decoded);
   return {
       {"objects (storage.cache_bytes)", 1, config.cache_bytes.bytes},
+      {"room lost in partly used blocks of large objects (storage.cache_bytes)", 1,
+       config.cache_bytes.bytes},
       {"bodies (storage.server.max_inflight, storage.limits.decode_abs_cap_bytes while decoding)",
        server.max_inflight, body},
       {"connections (storage.max_conns, both listeners)", kListeners * server.max_conns,

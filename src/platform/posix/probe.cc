@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <string>
 
 #include <sys/mman.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "platform/posix/descriptor.h"
 #include "platform/posix/files.h"
 
 namespace ron::platform::posix {
@@ -33,15 +33,24 @@ std::uint64_t memory_bytes() {
   return error == std::errc{} ? std::min(bytes, allowed) : bytes;
 }
 
+// In a file in memory, as MemfdArena keeps large objects.
 bool can_collapse() {
   constexpr std::size_t kBytes = 2 * kHugePageBytes;  // holds one aligned huge page
-  void* mapped = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const Descriptor file(memfd_create("ron-probe", MFD_CLOEXEC));
+  if (!file.valid() || ftruncate(file.get(), kBytes) != 0) return false;
+  void* mapped = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (mapped == MAP_FAILED) return false;
+  // A huge page of a file must be aligned in memory and in the file alike.
   const auto start = reinterpret_cast<std::uintptr_t>(mapped);
   const std::uintptr_t aligned = (start + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
-  auto* page = static_cast<std::byte*>(mapped) + (aligned - start);
-  std::memset(page, 1, kHugePageBytes);
-  const bool collapsed = madvise(page, kHugePageBytes, kMadvCollapse) == 0;
+  auto* page = reinterpret_cast<std::byte*>(aligned);
+  void* placed =
+      mmap(page, kHugePageBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), 0);
+  bool collapsed = false;
+  if (placed != MAP_FAILED) {
+    *static_cast<volatile std::byte*>(page) = std::byte{1};
+    collapsed = madvise(page, kHugePageBytes, kMadvCollapse) == 0;
+  }
   munmap(mapped, kBytes);
   return collapsed;
 }
