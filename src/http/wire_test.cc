@@ -121,7 +121,7 @@ Task<void> detach_and_go_on(BufferPool* pool, std::string* got, Wire* wire) {
   co_await wire->fill();
   const std::string_view head = wire->pending().substr(0, 4);
   wire->consume(4);
-  BufferPool::Buffer kept = wire->detach();
+  std::unique_ptr<ReadBuffer> kept = wire->detach();
   *got = std::string(wire->pending()) + "|";
   wire->consume(wire->pending().size());
   co_await wire->fill();
@@ -260,8 +260,8 @@ TEST_F(WireTest, AbortingAWaitLeavesNothingBehind) {
 
 TEST(BufferPool, ReusesBuffers) {
   BufferPool pool;
-  BufferPool::Buffer first = pool.take();
-  const std::byte* const address = first.get();
+  std::unique_ptr<ReadBuffer> first = pool.take();
+  const ReadBuffer* const address = first.get();
   pool.give_back(std::move(first));
   EXPECT_EQ(pool.take().get(), address);
 }
