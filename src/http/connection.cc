@@ -183,7 +183,6 @@ platform::Task<bool> Connection::answer_one(Work* work) {
   }
   if (work->body && work->body->timed_out()) core_.read_timeouts.add();
   const bool body_left = work->body && !work->body->finished();
-  if (body_left && wire_.timed_out()) core_.read_timeouts.add();
   work->keep_alive = work->head.keep_alive && work->refusal.message.empty() && !response.close &&
                      !body_left && !retiring_ && !core_.draining;
   const WireEnd sent = co_await send(work, &response);
