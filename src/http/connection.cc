@@ -233,7 +233,12 @@ Response Connection::unrouted(Work& work, const Router::Match& match) {
 std::optional<Response> Connection::admit(Work& work) {
   Request& request = work.request;
   const ServerSettings& settings = *work.settings;
-  if (const base::Result<void> routed = route(work); !routed) return refuse(work, routed.error());
+  if (const base::Result<void> routed = route(work); !routed) {
+    // Whoever sends such a target probes for disagreement between readers: no second try.
+    Response response = refuse(work, routed.error());
+    response.close = true;
+    return response;
+  }
   const Router::Match match = core_.router.match(work.head.method, request);
   if (match.route == nullptr) return unrouted(work, match);
   request.route = match.route;
