@@ -19,7 +19,7 @@ base::Error wire_error(WireEnd end) {
   if (end == WireEnd::TimedOut) {
     return {Code::ReadTimeout, "the body did not arrive within the read timeout"};
   }
-  return {Code::Canceled, "the client left before the body was complete"};
+  return {Code::Malformed, "the body ended before it was complete"};
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ class BodyReader {
   BodyReader(Wire& wire, const RequestHead& head, const ServerSettings& settings, Coding coding);
 
   // The next piece as it came over the wire; empty at the end. Valid until the next call.
-  // Errors: BodyCap, ReadTimeout, Malformed, Canceled (the peer left). Cancel-safe.
+  // Errors: BodyCap, ReadTimeout, Malformed (also when the peer left half-way). Cancel-safe.
   platform::Task<base::Result<base::ByteView>> next_raw();
 
   // The whole body after guarded decoding. Cancel-safe.
