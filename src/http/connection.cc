@@ -181,6 +181,7 @@ platform::Task<bool> Connection::answer_one(Work* work) {
     work->head = RequestHead();
     response = refuse(*work, work->refusal.error());
   }
+  if (work->body && work->body->timed_out()) core_.read_timeouts.add();
   const bool body_left = work->body && !work->body->finished();
   work->keep_alive = work->head.keep_alive && work->refusal.message.empty() && !response.close &&
                      !body_left && !retiring_ && !core_.draining;
