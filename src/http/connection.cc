@@ -108,15 +108,14 @@ platform::Task<void> Connection::serve() {
 platform::Task<bool> Connection::await_request() {
   wire_.release_if_empty();
   wire_.watch_in(core_.settings->idle_timeout);
-  // Told to end, perhaps while the last answer was being sent: a request that is here already is
-  // still answered.
-  while (!retiring_ && !core_.draining) {
+  for (;;) {
+    // Told to end, maybe while it was busy: a request that is here already is the last one.
+    if (retiring_ || core_.draining) co_return wire_.try_fill().ok();
     const WireEnd end = co_await wire_.fill();
     if (end == WireEnd::None) co_return true;
     if (end == WireEnd::TimedOut) core_.idle_timeouts.add();
     if (end != WireEnd::Interrupted) co_return false;
   }
-  co_return wire_.try_fill().ok();
 }
 
 platform::Task<void> Connection::turn_away(base::Error error) {

@@ -41,8 +41,8 @@ class Response {
   // The envelope {"error":{…}} with Retry-After where a retry makes sense.
   static Response error(const base::Error& error, const base::Ulid& corr_id);
 
-  // Adds one header line. The value is checked when the head is rendered: a line break in it makes
-  // the response an Internal error, never a second header.
+  // Adds one header line. A name or value that could break out of its line is dropped: wrong, but
+  // never a second header.
   void add(std::string_view name, std::string_view value);
 
   int status = 200;
