@@ -105,10 +105,7 @@ platform::Task<WireEnd> Wire::read_exactly(base::MutableBytes into, base::Durati
     const IoResult result = stream_->try_read(into);
     if (result.ok()) {
       into = into.subspan(result.bytes);
-      if (left - into.size() >= kProgressBytes) {
-        left = into.size();
-        watch_in(timeout);
-      }
+      note_progress(left, into.size(), timeout);
     } else if (result.would_block()) {
       co_await stream_->readable().wait();
     } else {

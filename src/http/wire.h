@@ -96,7 +96,7 @@ class Wire : private platform::Timer {
   static constexpr std::size_t kJoinHeadBytes = 128 * base::kKiB;
   static constexpr std::size_t kLingerBytes = 4 * base::kMiB;
 
-  // Watches the writer: enough progress since the last look restarts the clock.
+  // Watches the peer: enough progress since the last look restarts the clock.
   void note_progress(std::size_t& left, std::size_t now_left, base::Duration timeout) noexcept;
   static void fired(platform::Timer& timer) noexcept;
   void on_timer() noexcept;
