@@ -19,7 +19,6 @@
 namespace ron::app {
 namespace {
 
-using base::Code;
 using base::fail;
 using platform::Signal;
 using platform::Task;
