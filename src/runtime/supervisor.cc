@@ -143,15 +143,21 @@ platform::Task<bool> Supervisor::back_off(Child* child, std::string what) {
 platform::Task<std::size_t> Supervisor::stop(StopReason reason, base::Duration drain) {
   const Deadline deadline = Deadline::in(drain);
   set_phase(Phase::Draining);
-  for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
-    ChildGate<>& gate = (*child)->gate;
-    gate.request_stop();
-    (*child)->shutdown.trigger(reason);
-    const Waited waited = co_await wait_for(Child::StoppedOp{&gate}, deadline, hurry_);
-    if (waited == Waited::Ready) continue;
-    set_phase(Phase::Aborting);
-    if ((*child)->run) (*child)->run->abort();
-    co_await wait_for(Child::StoppedOp{&gate}, Deadline());
+  for (auto next = children_.rbegin(); next != children_.rend();) {
+    const TaskDecl& kind = (*next)->decl;
+    const auto group = next;
+    for (; next != children_.rend() && &(*next)->decl == &kind; ++next) {
+      (*next)->gate.request_stop();
+      (*next)->shutdown.trigger(reason);
+    }
+    for (auto child = group; child != next; ++child) {
+      const Child::StoppedOp stopped{&(*child)->gate};
+      const Waited waited = co_await wait_for(stopped, deadline, hurry_);
+      if (waited == Waited::Ready) continue;
+      set_phase(Phase::Aborting);
+      if ((*child)->run) (*child)->run->abort();
+      co_await wait_for(stopped, Deadline());
+    }
   }
   co_await keepers_.join(Deadline());
   set_phase(Phase::Stopped);

@@ -5,9 +5,9 @@
 //
 // A child that lets an exception escape has failed: it is started again after a backoff with
 // jitter. A child that keeps failing beyond its budget is given up loudly: `on_give_up` tells the
-// owner, who normally stops the process. Stopping goes child by child, last started first: each is
-// told through its own shutdown token and given until the drain deadline; what still runs then is
-// aborted and counted.
+// owner, who normally stops the process. Stopping goes kind by kind, last started first: each child
+// is told through its own shutdown token and given until the drain deadline; what still runs then
+// is aborted and counted.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,8 @@ class Supervisor {
   void start(const TaskDecl& decl, platform::Executor& home, ChildBody body,
              RestartPolicy policy = {});
 
-  // Stops every child, last started first, within `drain` in all. Returns how many were aborted.
+  // Stops every child, last started first, within `drain` in all; neighbours of one kind together,
+  // so that no core goes on taking work while another drains. Returns how many were aborted.
   // Not cancel-safe: call it once and let it finish.
   platform::Task<std::size_t> stop(StopReason reason, base::Duration drain);
   // Cuts the draining short: what still runs is aborted now.
