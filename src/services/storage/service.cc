@@ -139,16 +139,17 @@ platform::Task<base::Result<Endpoints>> Service::start() {
   co_return endpoints_;
 }
 
-// Hands each new configuration to every core.
+// Hands each new configuration to every core, and first the one it finds: a reload may have come
+// before this task, or while it was being restarted.
 platform::Task<void> Service::reloader(runtime::Shutdown shutdown) {
   auto receiver = config_.subscribe();
-  for (;;) {
-    const runtime::Waited waited = co_await receiver.changed(runtime::Deadline(), shutdown);
-    if (waited != runtime::Waited::Ready) co_return;
+  runtime::Waited waited = runtime::Waited::Ready;
+  while (waited == runtime::Waited::Ready) {
     const auto config = receiver.see()->get(storage_section());
     core_.apply(*config);
     co_await server_.apply(server_settings(config));
     co_await admin_server_.apply(server_settings(config));
+    waited = co_await receiver.changed(runtime::Deadline(), shutdown);
   }
 }
 
