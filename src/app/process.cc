@@ -19,7 +19,6 @@
 namespace ron::app {
 namespace {
 
-using base::Code;
 using base::fail;
 using platform::Signal;
 using platform::Task;
@@ -90,9 +89,18 @@ class Process {
     machine_.stop();
   }
 
-  static void announce(const storage::Endpoints& endpoints) {
-    std::printf("svc-storage listening on %s\n", endpoints.bind.text().c_str());
-    std::fflush(stdout);
+  // Each listener that came up is said once; scripts read the clients' one from standard output.
+  void announce(const storage::Endpoints& endpoints) {
+    const observe::Log log = service_.log();
+    if (endpoints.bind != announced_.bind) {
+      std::printf("svc-storage listening on %s\n", endpoints.bind.text().c_str());
+      std::fflush(stdout);
+      log.info("listening", {{"addr", endpoints.bind.text()}});
+    }
+    if (endpoints.admin != announced_.admin) {
+      log.info("admin listening", {{"addr", endpoints.admin.text()}});
+    }
+    announced_ = endpoints;
   }
 
   // The first signal drains, the second aborts.
@@ -129,6 +137,7 @@ class Process {
     const auto moved = co_await service_.reload(std::move(*next), *keyring);
     if (!moved) co_return refuse(config::ReloadFail::Rebind, moved.error().message);
     logs_.set_level(level);
+    announce(*moved);
     log.info("configuration reloaded");
   }
   void refuse(config::ReloadFail why, std::string_view message) {
@@ -145,6 +154,7 @@ class Process {
   bool stopping_ = false;
   bool stopped_ = false;
   int exit_code_ = cli::kExitClean;
+  storage::Endpoints announced_;
   runtime::TaskMeters meters_;
   std::optional<runtime::TaskGroup> tasks_;
 };

@@ -235,7 +235,7 @@ TEST_F(ConnectionTest, MalformedHeadsAreRefusedAndCounted) {
 TEST_F(ConnectionTest, AHeadAsLargeAsTheBufferIsRefused) {
   start();
   const auto client = connect();
-  client->send("GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + std::string(BufferPool::kBytes, 'x'));
+  client->send("GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + std::string(ReadBuffer::kBytes, 'x'));
   EXPECT_EQ(client->answer().status, 431);
 }
 
