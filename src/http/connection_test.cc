@@ -12,16 +12,8 @@ namespace {
 using namespace test;
 using base::Code;
 
-Task<Response> hello(Request*) { co_return Response::text(200, "hello", "text/plain"); }
-
 Task<Response> which(Request* request) {
   co_return Response::text(200, std::string(request->params[0]), "text/plain");
-}
-
-Task<Response> echo(Request* request) {
-  base::Result<base::Buffer> body = co_await request->body->read_all();
-  if (!body) co_return Response::error(body.error(), request->corr_id);
-  co_return Response::text(200, std::string(base::as_text(body->view())), "text/plain");
 }
 
 Task<Response> refuse(Request* request) {
@@ -42,22 +34,6 @@ Task<Response> overlong(Request*) {
   response.add("X-Long", std::string(4000, 'x'));
   co_return response;
 }
-
-class ListSource final : public BodySource {
- public:
-  explicit ListSource(std::deque<std::string> pieces) : pieces_(std::move(pieces)) {}
-  Task<base::Result<base::ByteView>> next() override {
-    if (pieces_.empty()) co_return base::ByteView();
-    current_ = std::move(pieces_.front());
-    pieces_.pop_front();
-    if (current_ == "fail") co_return base::fail(Code::IntegrityFail, "rot");
-    co_return base::as_bytes(current_);
-  }
-
- private:
-  std::deque<std::string> pieces_;
-  std::string current_;
-};
 
 Task<Response> stream(std::deque<std::string> pieces, std::uint64_t announced) {
   Response response(200);

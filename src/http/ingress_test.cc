@@ -13,13 +13,6 @@ using base::Code;
 constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 constexpr std::string_view kLight = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
 
-Task<Response> hello(Request*) { co_return Response::text(200, "hello", "text/plain"); }
-
-Task<Response> slow(Request*) {
-  co_await runtime::sleep_for(10s);
-  co_return Response::text(200, "late", "text/plain");
-}
-
 Task<Response> deadline(Request* request) {
   const base::Duration left = request->deadline.at() - platform::Executor::current()->now();
   co_return Response::text(200, base::print(left), "text/plain");

@@ -12,13 +12,6 @@ using namespace test;
 
 constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
-Task<Response> hello(Request*) { co_return Response::text(200, "hello", "text/plain"); }
-
-Task<Response> slow(Request*) {
-  co_await runtime::sleep_for(10s);
-  co_return Response::text(200, "late", "text/plain");
-}
-
 Task<Response> large(Request*) {
   co_return Response::text(200, std::string(base::kMiB, 'x'), "text/plain");
 }

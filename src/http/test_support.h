@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -78,6 +79,37 @@ class CapturedLog : public observe::LogSink {
  public:
   void write(std::string_view lines) override { text += lines; }
   std::string text;
+};
+
+// What routes answer.
+inline Task<Response> hello(Request*) { co_return Response::text(200, "hello", "text/plain"); }
+
+inline Task<Response> slow(Request*) {
+  co_await runtime::sleep_for(10s);
+  co_return Response::text(200, "late", "text/plain");
+}
+
+inline Task<Response> echo(Request* request) {
+  base::Result<base::Buffer> body = co_await request->body->read_all();
+  if (!body) co_return Response::error(body.error(), request->corr_id);
+  co_return Response::text(200, std::string(base::as_text(body->view())), "text/plain");
+}
+
+// A body in pieces; the piece "fail" is an IntegrityFail instead.
+class ListSource final : public BodySource {
+ public:
+  explicit ListSource(std::deque<std::string> pieces) : pieces_(std::move(pieces)) {}
+  Task<base::Result<base::ByteView>> next() override {
+    if (pieces_.empty()) co_return base::ByteView();
+    current_ = std::move(pieces_.front());
+    pieces_.pop_front();
+    if (current_ == "fail") co_return base::fail(base::Code::IntegrityFail, "rot");
+    co_return base::as_bytes(current_);
+  }
+
+ private:
+  std::deque<std::string> pieces_;
+  std::string current_;
 };
 
 // A server on a simulated node, with whatever routes the test declares before start().
