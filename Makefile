@@ -31,8 +31,9 @@ build: $(CONFIGURED) ## build everything in build/release (PRESET=dev|asan|tsan|
 
 run: $(CONFIGURED) ## build ron and run it in memory on 127.0.0.1:8081
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target ron
-	@tools/first-steps build/admin.token >&2
-	@exec $(BUILD)/ron storage --amnesia --token-out build/admin.token
+	@mkdir -p -m 0700 ron-data
+	@tools/first-steps ron-data/admin.token >&2
+	@exec $(BUILD)/ron storage --amnesia --token-out ron-data/admin.token --log-format text
 
 test: build ## build, then unit, model, simulation, end-to-end and lint tests (CTEST='-R http' for some)
 	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error $(CTEST)
@@ -63,8 +64,7 @@ sim: build ## whole services under SEEDS=500 seeds of simulated faults
 	for program in "$${programs[@]}"; do "$$program" --seeds $(SEEDS) || exit 1; done
 
 docs: $(CONFIGURED) ## write docs/generated from the declarations in the code
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target docgen
-	@$(BUILD)/docgen docs/generated
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target docs
 
 bench: $(CONFIGURED) ## side by side with named peers
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target ron

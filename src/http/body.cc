@@ -19,7 +19,7 @@ base::Error wire_error(WireEnd end) {
   if (end == WireEnd::TimedOut) {
     return {Code::ReadTimeout, "the body did not arrive within the read timeout"};
   }
-  return {Code::Canceled, "the client left before the body was complete"};
+  return {Code::Malformed, "the body ended before it was complete"};
 }
 
 }  // namespace
@@ -75,11 +75,19 @@ platform::Task<base::Result<base::ByteView>> BodyReader::next_raw() {
           co_await wire_.write({base::as_bytes(kContinue), {}}, settings_.write_timeout);
       if (told != WireEnd::None) co_return fail(wire_error(told));
     }
-    wire_.watch_in(settings_.read_timeout);
+    const platform::TimePoint now = platform::Executor::current()->now();
+    if (more_by_ == platform::kNever || since_ >= Wire::kProgressBytes) {
+      more_by_ = now + settings_.read_timeout;
+      since_ = 0;
+    }
+    const std::size_t before = wire_.pending().size();
+    wire_.watch(more_by_);
     WireEnd end = co_await wire_.fill();
     while (end == WireEnd::Interrupted) end = co_await wire_.fill();
     wire_.unwatch();
+    timed_out_ = end == WireEnd::TimedOut;
     if (end != WireEnd::None) co_return fail(wire_error(end));
+    since_ += wire_.pending().size() - before;
   }
   co_return base::ByteView();
 }
@@ -100,6 +108,7 @@ platform::Task<base::Result<base::Buffer>> BodyReader::read_plain(std::uint64_t 
     if (told != WireEnd::None) co_return fail(wire_error(told));
   }
   const WireEnd end = co_await wire_.read_exactly(body.span(), settings_.read_timeout);
+  timed_out_ = end == WireEnd::TimedOut;
   if (end != WireEnd::None) co_return fail(wire_error(end));
   left_ = 0;
   finished_ = true;

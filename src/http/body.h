@@ -3,7 +3,8 @@
 // Nothing is read before a handler asks, so a request refused early costs no bytes. The first read
 // answers `Expect: 100-continue`. Caps hold at every step: raw bytes (BodyCap), decoded bytes and
 // their ratio (DecodedCap, DecodedRatio). Each wait for the peer is under the connection's
-// watchdog.
+// watchdog, which a dribble does not reset: the read timeout must bring Wire::kProgressBytes or the
+// rest of the body.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "http/decode_guard.h"
 #include "http/head.h"
 #include "http/settings.h"
+#include "platform/executor.h"
 #include "platform/task.h"
 
 namespace ron::http {
@@ -26,7 +28,7 @@ class BodyReader {
   BodyReader(Wire& wire, const RequestHead& head, const ServerSettings& settings, Coding coding);
 
   // The next piece as it came over the wire; empty at the end. Valid until the next call.
-  // Errors: BodyCap, ReadTimeout, Malformed, Canceled (the peer left). Cancel-safe.
+  // Errors: BodyCap, ReadTimeout, Malformed (also when the peer left half-way). Cancel-safe.
   platform::Task<base::Result<base::ByteView>> next_raw();
 
   // The whole body after guarded decoding. Cancel-safe.
@@ -34,6 +36,8 @@ class BodyReader {
 
   // The body has been read to its end, or there is none.
   [[nodiscard]] bool finished() const noexcept { return finished_; }
+  // The peer was too slow with it.
+  [[nodiscard]] bool timed_out() const noexcept { return timed_out_; }
 
  private:
   platform::Task<base::Result<base::Buffer>> read_plain(std::uint64_t length);
@@ -48,7 +52,10 @@ class BodyReader {
   bool chunked_;
   bool continue_owed_;
   bool finished_;
-  std::uint64_t left_;  // of a body with a length
+  bool timed_out_ = false;
+  std::uint64_t left_;                              // of a body with a length
+  platform::TimePoint more_by_ = platform::kNever;  // when kProgressBytes more must have arrived
+  std::size_t since_ = 0;                           // bytes since more_by_ was set
   ChunkedDecoder chunks_;
 };
 

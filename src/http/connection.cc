@@ -109,12 +109,12 @@ platform::Task<bool> Connection::await_request() {
   wire_.release_if_empty();
   wire_.watch_in(core_.settings->idle_timeout);
   for (;;) {
+    // Told to end, maybe while it was busy: a request that is here already is the last one.
+    if (retiring_ || core_.draining) co_return wire_.try_fill().ok();
     const WireEnd end = co_await wire_.fill();
     if (end == WireEnd::None) co_return true;
     if (end == WireEnd::TimedOut) core_.idle_timeouts.add();
     if (end != WireEnd::Interrupted) co_return false;
-    // Told to end: a request that is here already is still answered.
-    if (retiring_ || core_.draining) co_return wire_.try_fill().ok();
   }
 }
 
@@ -181,6 +181,7 @@ platform::Task<bool> Connection::answer_one(Work* work) {
     work->head = RequestHead();
     response = refuse(*work, work->refusal.error());
   }
+  if (work->body && work->body->timed_out()) core_.read_timeouts.add();
   const bool body_left = work->body && !work->body->finished();
   work->keep_alive = work->head.keep_alive && work->refusal.message.empty() && !response.close &&
                      !body_left && !retiring_ && !core_.draining;
@@ -233,7 +234,12 @@ Response Connection::unrouted(Work& work, const Router::Match& match) {
 std::optional<Response> Connection::admit(Work& work) {
   Request& request = work.request;
   const ServerSettings& settings = *work.settings;
-  if (const base::Result<void> routed = route(work); !routed) return refuse(work, routed.error());
+  if (const base::Result<void> routed = route(work); !routed) {
+    // Whoever sends such a target probes for disagreement between readers: no second try.
+    Response response = refuse(work, routed.error());
+    response.close = true;
+    return response;
+  }
   const Router::Match match = core_.router.match(work.head.method, request);
   if (match.route == nullptr) return unrouted(work, match);
   request.route = match.route;
@@ -273,7 +279,7 @@ platform::Task<Response> Connection::respond(Work* work) {
   co_return refuse(*work, {Code::Internal, "the request failed; the server's log has the details"});
 }
 
-std::string_view Connection::render_head(Work& work, const Response& response) {
+std::string_view Connection::render_head(Work& work, const Response& response, bool framed) {
   HeadBuffer out(work.head_out);
   out.append("HTTP/1.1 ");
   out.append(static_cast<std::uint64_t>(response.status));
@@ -294,18 +300,22 @@ std::string_view Connection::render_head(Work& work, const Response& response) {
   }
   out.append("\r\n");
   out.append(response.lines);
-  out.append(response.prepared_lines);
-  out.append("\r\n");
+  if (!framed) {
+    out.append(response.prepared_lines);
+    out.append("\r\n");
+  }
   return out.ok() ? out.view() : std::string_view();
 }
 
 platform::Task<WireEnd> Connection::send(Work* work, Response* response) {
-  const std::string_view head = render_head(*work, *response);
-  if (head.empty()) co_return WireEnd::Closed;
   const bool head_only = work->head.method == Method::Head || response->no_content_length;
+  const bool framed = !head_only && response->framed_body.size() >= kByReferenceBytes;
+  const std::string_view head = render_head(*work, *response, framed);
+  if (head.empty()) co_return WireEnd::Closed;
   if (response->source && !head_only) co_return co_await send_source(work, head, response);
   const base::ByteView body = head_only ? base::ByteView() : response->body();
-  const WireEnd end = co_await send_whole(work, base::as_bytes(head), body, response->memory);
+  const base::ByteView rest = framed ? response->framed_body : body;
+  const WireEnd end = co_await send_whole(work, base::as_bytes(head), rest, response->memory);
   if (end == WireEnd::None) core_.sent_bytes.add(body.size());
   co_return end;
 }

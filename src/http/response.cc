@@ -36,8 +36,6 @@ Response Response::error(const base::Error& error, const base::Ulid& corr_id) {
 }
 
 void Response::add(std::string_view name, std::string_view value) {
-  // A value that could break out of its line is dropped with its header: wrong, but never
-  // dangerous.
   if (!is_token(name) || !is_field_value(value)) return;
   lines.append(name).append(": ").append(value).append("\r\n");
 }

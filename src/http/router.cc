@@ -57,7 +57,7 @@ bool Router::matches(const Entry& entry, std::string_view path, Request& request
     rest = slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
     if (slash == std::string_view::npos && &segment != &entry.segments.back()) return false;
   }
-  return rest.empty() && !path.ends_with('/');
+  return rest.empty() && (path == "/" || !path.ends_with('/'));
 }
 
 Router::Match Router::match(Method method, Request& request) const {

@@ -6,6 +6,7 @@
 #include "http/metric_names.h"
 #include "runtime/call_on.h"
 #include "runtime/deadline.h"
+#include "runtime/permit.h"
 #include "runtime/waiting.h"
 
 namespace ron::http {
@@ -13,6 +14,7 @@ namespace ron::http {
 namespace {
 
 constexpr base::Duration kAcceptPause = std::chrono::milliseconds(50);
+constexpr std::size_t kTurnedAway = 64;  // clients being told that there is no room, per core
 
 }  // namespace
 
@@ -36,8 +38,7 @@ class Server::Core {
     auto listener = net_.listen(endpoint);
     if (!listener) return base::fail(listener.error());
     next_ = std::make_shared<Acceptor>(std::move(*listener));
-    endpoint_ = next_->listener->local();
-    return endpoint_;
+    return next_->listener->local();
   }
   bool discard() {
     next_.reset();
@@ -48,6 +49,7 @@ class Server::Core {
     if (!next_ || !acceptors_) return false;
     retire_all();
     current_ = std::move(next_);
+    endpoint_ = current_->listener->local();
     acceptors_->spawn(accept(current_));
     return true;
   }
@@ -82,7 +84,8 @@ class Server::Core {
   platform::Task<void> accept(std::shared_ptr<Acceptor> acceptor);
   platform::Task<void> serve(std::unique_ptr<platform::Stream> stream,
                              Ingress::Admission admission);
-  platform::Task<void> turn_away(std::unique_ptr<platform::Stream> stream, base::Error error);
+  platform::Task<void> turn_away(std::unique_ptr<platform::Stream> stream, base::Error error,
+                                 runtime::Limit::Permit permit);
   void take_in(std::unique_ptr<platform::Stream> stream);
   void retire_all();
 
@@ -91,7 +94,8 @@ class Server::Core {
   runtime::Counter& accept_failures_;
   runtime::TaskMeters connection_tasks_;
   runtime::TaskMeters acceptor_tasks_;
-  platform::Endpoint endpoint_;
+  runtime::Limit turned_away_{kTurnedAway};
+  platform::Endpoint endpoint_;  // where it listens, or did before it failed
   std::shared_ptr<Acceptor> next_;
   std::shared_ptr<Acceptor> current_;
   Connection* first_ = nullptr;
@@ -149,8 +153,9 @@ void Server::Core::take_in(std::unique_ptr<platform::Stream> stream) {
   auto admission = context_.ingress.admit_connection(stream->peer(), *context_.settings);
   if (admission) {
     connections_->spawn(serve(std::move(stream), std::move(*admission)));
-  } else {
-    connections_->spawn(turn_away(std::move(stream), std::move(admission.error())));
+  } else if (runtime::Limit::Permit permit = turned_away_.try_acquire()) {
+    connections_->spawn(
+        turn_away(std::move(stream), std::move(admission.error()), std::move(permit)));
   }
 }
 
@@ -172,9 +177,11 @@ platform::Task<void> Server::Core::serve(std::unique_ptr<platform::Stream> strea
   co_await connection.serve();
 }
 
-// Says why and closes. What the socket does not take at once is not said.
+// Says why and closes. A flood is dropped without a word: the answers would cost the memory that
+// the cap protects.
 platform::Task<void> Server::Core::turn_away(std::unique_ptr<platform::Stream> stream,
-                                             base::Error error) {
+                                             base::Error error, runtime::Limit::Permit permit) {
+  const runtime::Limit::Permit held = std::move(permit);
   Connection connection(context_, std::move(stream), {});
   co_await connection.turn_away(std::move(error));
 }

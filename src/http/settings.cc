@@ -34,7 +34,7 @@ config::Group<ServerSettings> server_keys() {
                         "open connections from one address"),
       config::duration_key("read_timeout", &S::read_timeout, "5s", {.min = "10ms", .max = "10m"},
                            Reload::Hot,
-                           "time for a request head to arrive, and between two parts of a body"),
+                           "time for a request head to arrive, and for 4KiB more of a body"),
       config::duration_key("write_timeout", &S::write_timeout, "5s", {.min = "10ms", .max = "10m"},
                            Reload::Hot, "time without progress after which a reader is cut off"),
       config::duration_key("idle_timeout", &S::idle_timeout, "60s", {.min = "10ms", .max = "1h"},

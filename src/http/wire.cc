@@ -98,13 +98,14 @@ platform::Task<WireEnd> Wire::read_exactly(base::MutableBytes into, base::Durati
   begin_ += buffered;
   into = into.subspan(buffered);
   release_if_empty();
+  std::size_t left = into.size();  // when the watchdog was last set
   watch_in(timeout);
   while (!into.empty()) {
     if (timed_out_) co_return WireEnd::TimedOut;
     const IoResult result = stream_->try_read(into);
     if (result.ok()) {
       into = into.subspan(result.bytes);
-      watch_in(timeout);
+      note_progress(left, into.size(), timeout);
     } else if (result.would_block()) {
       co_await stream_->readable().wait();
     } else {

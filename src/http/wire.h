@@ -33,6 +33,9 @@ enum class WireEnd : std::uint8_t { None, Closed, TimedOut, Interrupted };
 
 class Wire : private platform::Timer {
  public:
+  // What counts as progress: less than this per timeout is a peer that dribbles, in or out.
+  static constexpr std::size_t kProgressBytes = 4 * base::kKiB;
+
   Wire(std::unique_ptr<platform::Stream> stream, BufferPool& pool);
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
@@ -62,8 +65,8 @@ class Wire : private platform::Timer {
   // Waits for bytes and adds them. None on success. Interrupted: interrupt() was called.
   // Cancel-safe.
   platform::Task<WireEnd> fill();
-  // Fills `into` completely, from pending bytes first; each arrival restarts the watchdog.
-  // Cancel-safe.
+  // Fills `into` completely, from pending bytes first. A peer that brings less than kProgressBytes
+  // per `timeout` is TimedOut. Cancel-safe.
   platform::Task<WireEnd> read_exactly(base::MutableBytes into, base::Duration timeout);
 
   // Writes all spans. A peer that takes less than kProgressBytes per `timeout` is TimedOut.
@@ -88,13 +91,12 @@ class Wire : private platform::Timer {
   platform::Task<void> linger(base::Duration timeout);
 
  private:
-  static constexpr std::size_t kProgressBytes = 4 * base::kKiB;
   // Up to here head and body leave as one packet; a larger body sends best when it starts a packet
   // of its own.
   static constexpr std::size_t kJoinHeadBytes = 128 * base::kKiB;
   static constexpr std::size_t kLingerBytes = 4 * base::kMiB;
 
-  // Watches the writer: enough progress since the last look restarts the clock.
+  // Watches the peer: enough progress since the last look restarts the clock.
   void note_progress(std::size_t& left, std::size_t now_left, base::Duration timeout) noexcept;
   static void fired(platform::Timer& timer) noexcept;
   void on_timer() noexcept;

@@ -84,6 +84,18 @@ TEST_F(BroadcastTest, RecvTimesOut) {
   EXPECT_EQ(recv.value().error(), Waited::TimedOut);
 }
 
+TEST_F(BroadcastTest, StopIsSeenOnlyWhenNothingIsLeft) {
+  auto subscription = events.subscribe();
+  Shutdown stop;
+  EXPECT_TRUE(events.send(1));
+  stop.trigger(StopReason::Signal);
+  Running first(cores[0], subscription.recv_or_stop(stop));
+  Running second(cores[0], subscription.recv_or_stop(stop));
+  cores.run();
+  EXPECT_EQ(std::get<int>(*first.value()), 1);
+  EXPECT_EQ(second.value().error(), Waited::Stopped);
+}
+
 TEST_F(BroadcastTest, AbortedReceiveHasConsumedNothing) {
   auto subscription = events.subscribe();
   Running recv(cores[0], subscription.recv());

@@ -17,6 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 struct LockTest : testing::Test {
+  LockTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
   Lock index{kTestLocks[0]};
   Lock cache{kTestLocks[1]};
   Lock log{kTestLocks[2]};

@@ -55,6 +55,15 @@ TEST_F(MpscTest, DropOldestMakesRoomAndCounts) {
   EXPECT_EQ(dropped(kTicks), 1U);
 }
 
+TEST_F(MpscTest, RefuseIfFullCountsOnlyRefusals) {
+  Mpsc<int> queue(service.topology, kWork, 1);
+  EXPECT_FALSE(queue.refuse_if_full());
+  EXPECT_EQ(dropped(kWork), 0U);
+  EXPECT_TRUE(queue.try_send(1));
+  EXPECT_TRUE(queue.refuse_if_full());
+  EXPECT_EQ(dropped(kWork), 1U);
+}
+
 TEST_F(MpscTest, CloseDrainsThenEnds) {
   Mpsc<int> queue(service.topology, kWork, 4);
   EXPECT_TRUE(queue.try_send(1));

@@ -1,8 +1,10 @@
 #include "runtime/shutdown.h"
 
 #include <array>
+#include <barrier>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -47,21 +49,24 @@ TEST(Shutdown, WaitStopTimesOut) {
 
 // What a thread reads after its trigger never changes again.
 TEST(Shutdown, RacingTriggersAgreeOnTheReason) {
-  for (int round = 0; round < 500; ++round) {
-    Shutdown stop;
-    std::array<StopReason, 2> seen{};
-    {
-      const std::jthread a([&] {
-        stop.trigger(StopReason::Signal);
-        seen[0] = stop.reason();
-      });
-      const std::jthread b([&] {
-        stop.trigger(StopReason::Failure);
-        seen[1] = stop.reason();
-      });
+  constexpr std::size_t kRounds = 3000;
+  std::vector<Shutdown> stops(kRounds);
+  std::array<std::vector<StopReason>, 2> seen;
+  std::barrier both(2);
+  const auto race = [&](StopReason reason, std::vector<StopReason>& mine) {
+    for (Shutdown& stop : stops) {
+      both.arrive_and_wait();
+      stop.trigger(reason);
+      mine.push_back(stop.reason());
     }
-    ASSERT_EQ(seen[0], stop.reason());
-    ASSERT_EQ(seen[1], stop.reason());
+  };
+  {
+    const std::jthread a([&] { race(StopReason::Signal, seen[0]); });
+    const std::jthread b([&] { race(StopReason::Failure, seen[1]); });
+  }
+  for (std::size_t i = 0; i < kRounds; ++i) {
+    ASSERT_EQ(seen[0][i], stops[i].reason());
+    ASSERT_EQ(seen[1][i], stops[i].reason());
   }
 }
 

@@ -145,8 +145,7 @@ platform::Task<std::size_t> Supervisor::stop(StopReason reason, base::Duration d
   set_phase(Phase::Draining);
   for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
     ChildGate<>& gate = (*child)->gate;
-    gate.request_stop();
-    (*child)->shutdown.trigger(reason);
+    tell_kind((*child)->decl, reason);
     const Waited waited = co_await wait_for(Child::StoppedOp{&gate}, deadline, hurry_);
     if (waited == Waited::Ready) continue;
     set_phase(Phase::Aborting);
@@ -156,6 +155,16 @@ platform::Task<std::size_t> Supervisor::stop(StopReason reason, base::Duration d
   co_await keepers_.join(Deadline());
   set_phase(Phase::Stopped);
   co_return aborted_;
+}
+
+// Children of one kind share the work of one stage: were they told one by one, those still running
+// would take in more while the first drains, and pay for its slowness with their own time.
+void Supervisor::tell_kind(const TaskDecl& kind, StopReason reason) {
+  for (const auto& child : children_) {
+    if (&child->decl != &kind) continue;
+    child->gate.request_stop();
+    child->shutdown.trigger(reason);
+  }
 }
 
 void Supervisor::abort_now() noexcept { hurry_.trigger(StopReason::Signal); }

@@ -5,9 +5,9 @@
 //
 // A child that lets an exception escape has failed: it is started again after a backoff with
 // jitter. A child that keeps failing beyond its budget is given up loudly: `on_give_up` tells the
-// owner, who normally stops the process. Stopping goes child by child, last started first: each is
-// told through its own shutdown token and given until the drain deadline; what still runs then is
-// aborted and counted.
+// owner, who normally stops the process. Stopping goes kind by kind, last started first: its
+// children are told through their shutdown tokens and given until the drain deadline; what still
+// runs then is aborted and counted.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,8 @@ class Supervisor {
   void start(const TaskDecl& decl, platform::Executor& home, ChildBody body,
              RestartPolicy policy = {});
 
-  // Stops every child, last started first, within `drain` in all. Returns how many were aborted.
-  // Not cancel-safe: call it once and let it finish.
+  // Stops every child, last started first and all of one kind together, within `drain` in all.
+  // Returns how many were aborted. Not cancel-safe: call it once and let it finish.
   platform::Task<std::size_t> stop(StopReason reason, base::Duration drain);
   // Cuts the draining short: what still runs is aborted now.
   void abort_now() noexcept;
@@ -68,6 +68,7 @@ class Supervisor {
   platform::Task<void> supervise(Child* child, Child* previous);
   platform::Task<bool> await_turn(Child* child, Child* previous);
   platform::Task<bool> back_off(Child* child, std::string what);
+  void tell_kind(const TaskDecl& kind, StopReason reason);
   void set_phase(Phase phase);
 
   Topology& topology_;

@@ -149,6 +149,7 @@ TEST_F(TaskGroupTest, PanicsAreCountedAndReported) {
 }
 
 TEST_F(TaskGroupTest, DyingWithTasksIsADefect) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
         TaskGroup group(meters);

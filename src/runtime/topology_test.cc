@@ -61,6 +61,7 @@ TEST(Topology, AChannelIsLiveOnlyWhileItExists) {
 }
 
 TEST(Topology, UndeclaredChannelDies) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   TestService service;
   const ChannelDecl stray = kWork;  // the same words, but not the declaration
   EXPECT_DEATH(Mpsc<int>(service.topology, stray, 4), "a channel is declared in its service");

@@ -26,6 +26,15 @@ TEST_F(WatchTest, LastWriteWins) {
   EXPECT_EQ(config.get(), "b");
 }
 
+TEST(WatchCore, SetIfRefusesWhenSomebodyWasFirst) {
+  WatchCore<int> core(0);
+  EXPECT_TRUE(core.set_if(WatchCore<int>::kInitialVersion, 1));
+  EXPECT_FALSE(core.set_if(WatchCore<int>::kInitialVersion, 2));
+  EXPECT_EQ(core.get().value, 1);
+  EXPECT_TRUE(core.set_if(core.get().version, 3));
+  EXPECT_EQ(core.get().value, 3);
+}
+
 TEST_F(WatchTest, WaitsForSomethingNewer) {
   auto receiver = config.subscribe();
   Running changed(cores[0], receiver.changed({}, stop));

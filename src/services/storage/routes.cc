@@ -1,5 +1,6 @@
 #include "services/storage/routes.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -33,6 +34,7 @@ Response whole(const ObjectPtr& object) {
   response.prepared_lines = object->header_lines;
   response.shared_body = object->bytes();
   response.memory = object->memory ? &object->memory : nullptr;
+  response.framed_body = object->framed();
   response.owner = object;
   return response;
 }
@@ -60,7 +62,25 @@ Response ranged(const Request& request, const ObjectPtr& object, std::string_vie
   response.status = 206;
   response.add("Content-Range", http::print_content_range(outcome.range, size, text));
   response.shared_body = object->bytes().subspan(outcome.range.first, outcome.range.length());
+  response.framed_body = {};
   return response;
+}
+
+http::EntityTag tag_of(const Object& object) {
+  const std::string_view etag = object.etag;
+  return {etag.substr(1, etag.size() - 2), false};
+}
+
+// What the client believes to be stored must be so before a write changes anything.
+base::Result<void> check_preconditions(const Api& api, const Request& request,
+                                       const base::ObjectId& id) {
+  using http::KnownField;
+  const http::RequestHead& head = *request.head;
+  if (!head.has(KnownField::IfMatch) && !head.has(KnownField::IfNoneMatch)) return {};
+  const auto object = api.get(id);
+  const auto tag = object ? std::optional(tag_of(**object)) : std::nullopt;
+  if (http::evaluate(head, tag) != http::Verdict::PreconditionFailed) return {};
+  return base::fail(Code::PreconditionFailed, "If-Match or If-None-Match does not hold");
 }
 
 Task<Response> get_object(Api* api, Request* request) {
@@ -68,9 +88,7 @@ Task<Response> get_object(Api* api, Request* request) {
   if (!id) co_return refuse(*request, id.error());
   const auto object = api->get(*id);
   if (!object) co_return refuse(*request, object.error());
-  const std::string_view etag = (*object)->etag;
-  const http::EntityTag tag{etag.substr(1, etag.size() - 2), false};
-  const http::Verdict verdict = http::evaluate(*request->head, tag);
+  const http::Verdict verdict = http::evaluate(*request->head, tag_of(**object));
   if (verdict == http::Verdict::NotModified) co_return without_body(304, *object);
   if (verdict == http::Verdict::PreconditionFailed) {
     co_return refuse(*request, {Code::PreconditionFailed, "If-Match does not name this object"});
@@ -87,6 +105,10 @@ Task<base::Result<Stored>> take_body(Api* api, Request* request,
                                      std::optional<base::ObjectId> expected) {
   const base::Result<void> room = api->check_room();
   if (!room) co_return base::fail(room.error());
+  if (expected) {
+    const base::Result<void> holds = check_preconditions(*api, *request, *expected);
+    if (!holds) co_return base::fail(holds.error());
+  }
   base::Result<base::Buffer> body = co_await request->body->read_all();
   if (!body) co_return base::fail(std::move(body.error()));
   if (body->size() > request->grant_max_bytes) {
@@ -131,6 +153,10 @@ Task<Response> post_object(Api* api, Request* request) {
 Task<Response> delete_object(Api* api, Request* request) {
   const auto id = base::ObjectId::parse(request->params[0]);
   if (!id) co_return refuse(*request, id.error());
+  const auto object = api->get(*id);
+  if (!object) co_return refuse(*request, object.error());
+  const base::Result<void> holds = check_preconditions(*api, *request, *id);
+  if (!holds) co_return refuse(*request, holds.error());
   const base::Result<void> removed = api->remove(*id);
   if (!removed) co_return refuse(*request, removed.error());
   Response response(204);

@@ -1,0 +1,263 @@
+#include "http/body.h"
+
+#include <string>
+
+#include <zlib.h>
+
+#include "http/test_support.h"
+
+namespace ron::http {
+namespace {
+
+using namespace test;
+using base::Code;
+
+std::string gzip(std::string_view plain) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(deflateBound(&stream, plain.size()) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(plain.data()));
+  stream.avail_in = static_cast<uInt>(plain.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+// What the handler saw of the last body.
+struct Seen {
+  std::string text;
+  std::size_t pieces = 0;
+  std::optional<Code> code;
+  bool finished = false;
+};
+
+Task<Response> whole(Request* request, Seen* seen) {
+  base::Result<base::Buffer> body = co_await request->body->read_all();
+  seen->finished = request->body->finished();
+  if (!body) {
+    seen->code = body.error().code;
+    co_return Response::error(body.error(), request->corr_id);
+  }
+  seen->text = base::as_text(body->view());
+  co_return Response(200);
+}
+
+Task<Response> raw(Request* request, Seen* seen) {
+  for (;;) {
+    const base::Result<base::ByteView> piece = co_await request->body->next_raw();
+    seen->finished = request->body->finished();
+    if (!piece) {
+      seen->code = piece.error().code;
+      co_return Response::error(piece.error(), request->corr_id);
+    }
+    if (piece->empty()) co_return Response(200);
+    seen->text += base::as_text(*piece);
+    ++seen->pieces;
+  }
+}
+
+constexpr std::string_view kChunked = "Transfer-Encoding: chunked\r\n";
+
+std::string length(std::size_t bytes) {
+  return "Content-Length: " + std::to_string(bytes) + "\r\n";
+}
+
+class BodyReaderTest : public ServerTest {
+ protected:
+  void SetUp() override {
+    make();
+    server_->add(Method::Put, "/whole",
+                 [this](Request* request) { return whole(request, &seen_); });
+    server_->add(Method::Put, "/raw", [this](Request* request) { return raw(request, &seen_); });
+    start();
+    client_ = connect();
+  }
+  static std::string head(std::string_view path, std::string_view fields) {
+    return "PUT " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n" + std::string(fields) + "\r\n";
+  }
+  Answer put(std::string_view path, std::string_view fields, std::string_view body) {
+    return client_->ask(head(path, fields) + std::string(body));
+  }
+
+  Seen seen_;
+  std::unique_ptr<RawClient> client_;
+};
+
+TEST_F(BodyReaderTest, ReadsABodyByItsLength) {
+  EXPECT_EQ(put("/whole", length(5), "hello").status, 200);
+  EXPECT_EQ(seen_.text, "hello");
+  EXPECT_TRUE(seen_.finished);
+  EXPECT_EQ(put("/whole", length(5), "again").status, 200);
+}
+
+TEST_F(BodyReaderTest, ReadsAnEmptyBody) {
+  EXPECT_EQ(put("/whole", length(0), "").status, 200);
+  EXPECT_EQ(put("/raw", "", "").status, 200);
+  EXPECT_EQ(seen_.pieces, 0U);
+  EXPECT_TRUE(seen_.finished);
+}
+
+TEST_F(BodyReaderTest, ReadsABodyThatArrivesInParts) {
+  client_->send(head("/whole", length(6)) + "abc");
+  world_.run_for(4s);
+  EXPECT_EQ(client_->ask("def").status, 200);
+  EXPECT_EQ(seen_.text, "abcdef");
+}
+
+TEST_F(BodyReaderTest, EnoughProgressRestartsTheReadTimeout) {
+  const std::string part(Wire::kProgressBytes, 'p');
+  client_->send(head("/whole", length(5 * part.size())));
+  for (int i = 0; i < 4; ++i) {
+    world_.run_for(4s);
+    client_->send(part);
+  }
+  world_.run_for(4s);
+  EXPECT_EQ(client_->ask(part).status, 200);
+  EXPECT_EQ(seen_.text.size(), 5 * part.size());
+}
+
+TEST_F(BodyReaderTest, ADribbledBodyIs408AtTheReadTimeout) {
+  const base::Duration begun = now();
+  client_->send(head("/whole", length(5)));
+  world_.run_for(4s);
+  client_->send("a");
+  const Answer answer = client_->answer();
+  EXPECT_EQ(answer.status, 408);
+  EXPECT_EQ(since_start(answer.at) - begun, kTrip + 5s + kTrip);
+}
+
+TEST_F(BodyReaderTest, HandsOutRawPiecesAsTheyArrive) {
+  client_->send(head("/raw", length(6)) + "abc");
+  world_.run_for(1s);
+  EXPECT_EQ(seen_.text, "abc");
+  EXPECT_EQ(client_->ask("def").status, 200);
+  EXPECT_EQ(seen_.pieces, 2U);
+  EXPECT_EQ(seen_.text, "abcdef");
+}
+
+TEST_F(BodyReaderTest, ReadsALargeBodyByPieces) {
+  const std::string body(64 * base::kKiB, 'x');
+  EXPECT_EQ(put("/raw", length(body.size()), body).status, 200);
+  EXPECT_EQ(seen_.text, body);
+}
+
+TEST_F(BodyReaderTest, ReadsAChunkedBody) {
+  EXPECT_EQ(put("/whole", kChunked, "5\r\nhello\r\n6;ext=1\r\n world\r\n0\r\nT: v\r\n\r\n").status,
+            200);
+  EXPECT_EQ(seen_.text, "hello world");
+  EXPECT_EQ(put("/raw", kChunked, "1\r\nx\r\n0\r\n\r\n").status, 200);
+}
+
+TEST_F(BodyReaderTest, DecodesACodedBody) {
+  const std::string plain(20'000, 'z');
+  const std::string coded = gzip(plain);
+  EXPECT_EQ(put("/whole", "Content-Encoding: gzip\r\n" + length(coded.size()), coded).status, 200);
+  EXPECT_EQ(seen_.text, plain);
+}
+
+TEST_F(BodyReaderTest, DecodesACodedChunkedBody) {
+  const std::string coded = gzip("hello");
+  std::string body;
+  for (const char byte : coded) body += "1\r\n" + std::string(1, byte) + "\r\n";
+  EXPECT_EQ(put("/whole", "Content-Encoding: gzip\r\n" + std::string(kChunked), body + "0\r\n\r\n")
+                .status,
+            200);
+  EXPECT_EQ(seen_.text, "hello");
+}
+
+TEST_F(BodyReaderTest, ATruncatedCodedBodyIsMalformed) {
+  const std::string coded = gzip("hello").substr(0, 12);
+  EXPECT_EQ(put("/whole", "Content-Encoding: gzip\r\n" + length(coded.size()), coded).status, 400);
+}
+
+TEST_F(BodyReaderTest, ADeclaredLengthOverTheCapIsRefusedUnread) {
+  const std::size_t over = 64 * base::kKiB + 1;
+  const Answer answer = put("/whole", length(over), "");
+  EXPECT_EQ(answer.status, 413);
+  EXPECT_NE(answer.body.find("\"BodyCap\""), std::string::npos);
+  EXPECT_FALSE(seen_.code);
+  EXPECT_EQ(counted("rejected_total", "body-cap"), 1);
+}
+
+TEST_F(BodyReaderTest, ABodyOfExactlyTheCapIsTaken) {
+  const std::string body(64 * base::kKiB, 'x');
+  EXPECT_EQ(put("/whole", length(body.size()), body).status, 200);
+  client_->send(head("/whole", kChunked) + "10000\r\n" + body + "\r\n0\r\n\r\n");
+  EXPECT_EQ(client_->answer().status, 200);
+  EXPECT_EQ(seen_.text.size(), body.size());
+}
+
+// The chunk's size alone gives it away.
+TEST_F(BodyReaderTest, AChunkedBodyOverTheCapIsRefusedBeforeItArrives) {
+  EXPECT_EQ(put("/whole", kChunked, "10001\r\n").status, 413);
+  EXPECT_EQ(seen_.code, Code::BodyCap);
+  EXPECT_FALSE(seen_.finished);
+  EXPECT_TRUE(client_->wait_closed());
+}
+
+TEST_F(BodyReaderTest, ManySmallChunksCannotPassTheCap) {
+  std::string body;
+  for (int i = 0; i < 9; ++i) body += "2000\r\n" + std::string(0x2000, 'x') + "\r\n";
+  EXPECT_EQ(put("/raw", kChunked, body).status, 413);
+  EXPECT_EQ(seen_.code, Code::BodyCap);
+  EXPECT_LE(seen_.text.size(), 64 * base::kKiB);
+}
+
+TEST_F(BodyReaderTest, ABodyThatExpandsTooMuchIsRefused) {
+  const std::string coded = gzip(std::string(100'000, '\0'));
+  const Answer answer = put("/whole", "Content-Encoding: gzip\r\n" + length(coded.size()), coded);
+  EXPECT_EQ(answer.status, 413);
+  EXPECT_EQ(seen_.code, Code::DecodedRatio);
+}
+
+TEST_F(BodyReaderTest, UnknownAndNestedCodingsAreRefusedUnread) {
+  EXPECT_EQ(put("/whole", "Content-Encoding: lzma\r\n" + length(1), "x").status, 415);
+  client_ = connect();
+  EXPECT_EQ(put("/whole", "Content-Encoding: gzip, gzip\r\n" + length(1), "x").status, 413);
+  EXPECT_FALSE(seen_.code);
+  EXPECT_EQ(counted("rejected_total", "decoded-cap"), 2);
+}
+
+TEST_F(BodyReaderTest, ABrokenChunkIsMalformed) {
+  EXPECT_EQ(put("/whole", kChunked, "zz\r\n").status, 400);
+  EXPECT_TRUE(client_->wait_closed());
+}
+
+TEST_F(BodyReaderTest, ABodyThatStallsIs408AtTheReadTimeoutExactly) {
+  for (const std::string_view path : {"/whole", "/raw"}) {
+    client_ = connect();
+    const base::Duration begun = now();
+    client_->send(head(path, length(10)) + "12345");
+    const Answer answer = client_->answer();
+    EXPECT_EQ(answer.status, 408);
+    EXPECT_EQ(since_start(answer.at) - begun, kTrip + 5s + kTrip);
+    EXPECT_EQ(seen_.code, Code::ReadTimeout);
+    EXPECT_TRUE(client_->wait_closed());
+  }
+  EXPECT_EQ(counted("io_timeouts_total", "read"), 2);
+}
+
+TEST_F(BodyReaderTest, ABodyCutShortIsTheClientsMistake) {
+  client_->send(head("/whole", length(10)) + "12345");
+  world_.run_for(1s);
+  client_->leave();
+  world_.run_for(10ms);
+  EXPECT_EQ(seen_.code, Code::Malformed);
+  EXPECT_EQ(counted("http_connections"), 0);
+  EXPECT_EQ(counted("io_timeouts_total", "read"), 0);
+}
+
+TEST_F(BodyReaderTest, DrainingDoesNotInterruptABody) {
+  client_->send(head("/raw", length(6)) + "abc");
+  world_.run_for(1s);
+  server_->stop();
+  world_.run_for(1s);
+  EXPECT_EQ(client_->ask("def").status, 200);
+  EXPECT_EQ(seen_.text, "abcdef");
+}
+
+}  // namespace
+}  // namespace ron::http

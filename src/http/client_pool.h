@@ -1,0 +1,125 @@
+// ClientPool: the connections of one executor to its upstreams.
+//
+// Bounded per endpoint: connections (in use, idle and being opened together), idle ones, and
+// requests that wait for one. Waiting is first come first served: a connection that comes free, or
+// the place of one that was dropped, is handed to the first in line. Endpoints without connections
+// and waiters are forgotten.
+//
+// One executor, the one of its first use. Outlives its leases and those who wait for one; its
+// destructor asserts that.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "http/client_link.h"
+#include "http/client_metrics.h"
+#include "http/client_settings.h"
+#include "http/wire.h"
+#include "platform/net.h"
+#include "platform/task.h"
+#include "runtime/deadline.h"
+
+namespace ron::http {
+
+class ClientPool : private platform::Timer {
+ private:
+  struct Slot;
+
+ public:
+  ClientPool(platform::Net& net, const ClientSettings& settings, ClientMeters& meters);
+  ClientPool(const ClientPool&) = delete;
+  ClientPool& operator=(const ClientPool&) = delete;
+  ~ClientPool();
+
+  // A connection for one exchange. Dropping it closes the connection; keep() saves it for the next.
+  class [[nodiscard]] Lease {
+   public:
+    Lease() = default;
+    Lease(Lease&& other) noexcept
+        : pool_(std::exchange(other.pool_, nullptr)),
+          slot_(std::exchange(other.slot_, nullptr)),
+          link_(std::move(other.link_)) {}
+    Lease& operator=(Lease&& other) noexcept {
+      std::swap(pool_, other.pool_);
+      std::swap(slot_, other.slot_);
+      std::swap(link_, other.link_);
+      return *this;
+    }
+    ~Lease() { drop(); }
+
+    explicit operator bool() const noexcept { return pool_ != nullptr; }
+    [[nodiscard]] ClientLink& link() noexcept { return *link_; }
+    // It has carried a request before, so the upstream may have closed it meanwhile.
+    [[nodiscard]] bool reused() const noexcept { return link_->reused; }
+
+    // Closes the connection and opens another in its place, without giving up the turn.
+    // UpstreamFail, Timeout or Canceled. Cancel-safe.
+    platform::Task<base::Result<>> reconnect(runtime::Deadline deadline);
+    // The exchange is complete: the connection may serve another.
+    void keep() noexcept;
+    void drop() noexcept;
+
+   private:
+    friend class ClientPool;
+    Lease(ClientPool* pool, Slot* slot, std::unique_ptr<ClientLink> link) noexcept;
+    std::unique_ptr<ClientLink> take_link() noexcept;
+
+    ClientPool* pool_ = nullptr;
+    Slot* slot_ = nullptr;
+    std::unique_ptr<ClientLink> link_;
+  };
+
+  // An idle connection, a new one, or the next that comes free. Busy when too many wait already;
+  // UpstreamFail, Timeout or Canceled otherwise. Cancel-safe: an aborted wait holds nothing.
+  platform::Task<base::Result<Lease>> acquire(platform::Endpoint endpoint,
+                                              runtime::Deadline deadline);
+
+  // Refuses new work, lets go of idle connections and waits for those in use; at the deadline cuts
+  // them, and says how many it cut. Once. Cancel-safe.
+  platform::Task<std::size_t> close(runtime::Deadline deadline);
+
+  [[nodiscard]] BufferPool& buffers() noexcept { return buffers_; }
+
+ private:
+  struct Waiting;
+  struct Slot {
+    platform::Endpoint endpoint;
+    std::size_t open = 0;                           // in use, idle and being opened
+    std::vector<std::unique_ptr<ClientLink>> idle;  // the longest idle first
+    Waiting* first = nullptr;
+    Waiting* last = nullptr;
+    std::size_t waiting = 0;
+  };
+
+  static void fired(platform::Timer& timer) noexcept;
+  platform::Task<base::Result<Lease>> wait_turn(Slot* slot, runtime::Deadline deadline);
+  Slot& slot_of(const platform::Endpoint& endpoint);
+  std::unique_ptr<ClientLink> take_idle(Slot& slot) noexcept;
+  void give_back(Slot& slot, std::unique_ptr<ClientLink> link) noexcept;
+  void put_idle(Slot& slot, std::unique_ptr<ClientLink> link) noexcept;
+  void close_place(Slot& slot) noexcept;
+  void tell_closer() noexcept;
+  void unlink(Waiting& waiting) noexcept;
+  void sweep(platform::TimePoint not_after) noexcept;
+  void start_using(ClientLink& link) noexcept;
+  void stop_using(ClientLink& link) noexcept;
+  base::Error canceled();
+
+  platform::Net& net_;
+  const ClientSettings& settings_;
+  ClientMeters& meters_;
+  platform::Executor* home_ = nullptr;  // of the first use
+  BufferPool buffers_;
+  std::map<platform::Endpoint, Slot> slots_;
+  ClientLink* in_use_ = nullptr;  // a list
+  std::size_t busy_ = 0;          // places that are not idle
+  std::size_t waiting_ = 0;       // requests in line, of all endpoints
+  bool closing_ = false;
+  platform::Waiter* closer_ = nullptr;  // close(), waiting for the last of them
+};
+
+}  // namespace ron::http

@@ -1,0 +1,644 @@
+#include "http/client.h"
+
+#include <deque>
+#include <string>
+
+#include "http/test_support.h"
+#include "platform/contract_world.h"
+#include "platform/posix/host.h"
+
+namespace ron::http {
+namespace {
+
+using namespace test;
+using base::Code;
+using runtime::Deadline;
+
+// What became of one request.
+struct Outcome {
+  bool done = false;
+  int status = 0;
+  std::string body;
+  std::optional<base::Error> error;
+  base::Duration at{};
+
+  [[nodiscard]] std::optional<Code> code() const {
+    return error ? std::optional(error->code) : std::nullopt;
+  }
+};
+
+Task<void> fetch(Client* client, ClientRequest request, Deadline deadline, Outcome* out) {
+  base::Result<ClientResponse> response = co_await client->send(request, deadline);
+  if (response) {
+    out->status = response->status();
+    const base::Result<base::Buffer> body = co_await response->read_all(base::kMiB);
+    if (body) out->body = base::as_text(body->view());
+    if (!body) out->error = body.error();
+  } else {
+    out->error = response.error();
+  }
+  out->at = since_start(platform::Executor::current()->now());
+  out->done = true;
+}
+
+Task<Response> hello(Request*) { co_return Response::text(200, "hello", "text/plain"); }
+
+Task<Response> echo(Request* request) {
+  base::Result<base::Buffer> body = co_await request->body->read_all();
+  if (!body) co_return Response::error(body.error(), request->corr_id);
+  co_return Response::text(200, std::string(base::as_text(body->view())), "text/plain");
+}
+
+Task<Response> slow(Request*) {
+  co_await runtime::sleep_for(10s);
+  co_return Response::text(200, "late", "text/plain");
+}
+
+Task<Response> refuse(Request*) { co_return Response::text(403, "no", "text/plain"); }
+
+class ListSource final : public BodySource {
+ public:
+  explicit ListSource(std::deque<std::string> pieces) : pieces_(std::move(pieces)) {}
+  Task<base::Result<base::ByteView>> next() override {
+    if (pieces_.empty()) co_return base::ByteView();
+    current_ = std::move(pieces_.front());
+    pieces_.pop_front();
+    if (current_ == "fail") co_return base::fail(Code::BodyCap, "the source failed");
+    co_return base::as_bytes(current_);
+  }
+
+ private:
+  std::deque<std::string> pieces_;
+  std::string current_;
+};
+
+// Our client against our server.
+class ClientTest : public ServerTest {
+ protected:
+  void SetUp() override {
+    make();
+    server_->get("/", hello);
+    server_->get("/slow", slow);
+    server_->add(Method::Put, "/echo", echo);
+    server_->add(Method::Post, "/echo", echo);
+    server_->add(Method::Post, "/refuse", refuse);
+    server_->add(Method::Delete, "/", hello);
+  }
+  void start(ClientSettings settings = {}) {
+    ServerTest::start();
+    client_.emplace(peer_.net(), settings, meters_);
+  }
+  ClientRequest request(std::string_view target = "/", Method method = Method::Get) const {
+    return {.endpoint = endpoint_, .method = method, .target = target};
+  }
+  // Starts a request; it is aborted when the handle goes.
+  std::unique_ptr<Root> begin(ClientRequest what, Outcome& out, base::Duration within = 60s) {
+    return std::make_unique<Root>(peer_.core(),
+                                  fetch(&*client_, what, Deadline(world_.now() + within), &out));
+  }
+  Outcome run(ClientRequest what, base::Duration within = 60s) {
+    Outcome out;
+    const auto running = begin(what, out, within);
+    EXPECT_EQ(world_.run_until([&] { return out.done; }, 600s), sim::Outcome::Done);
+    return out;
+  }
+  std::size_t close(base::Duration within) {
+    std::size_t cut = 0;
+    const Root closing(peer_.core(), close_client(&*client_, within, &cut));
+    EXPECT_EQ(world_.run_until([&] { return closing.done(); }, 600s), sim::Outcome::Done);
+    return cut;
+  }
+  static Task<void> close_client(Client* client, base::Duration within, std::size_t* cut) {
+    *cut = co_await client->close(Deadline::in(within));
+  }
+  [[nodiscard]] std::int64_t errors(std::string_view kind) const {
+    return reading(meters_, "upstream_errors_total", kind);
+  }
+  [[nodiscard]] std::int64_t connections(std::string_view state) const {
+    return reading(meters_, "http_client_connections", state);
+  }
+  [[nodiscard]] std::int64_t opened() const { return counted("http_connections_total"); }
+
+  runtime::Meters meters_{"svc-client"};
+  std::optional<Client> client_;
+};
+
+TEST_F(ClientTest, GetsAnAnswer) {
+  start();
+  const Outcome out = run(request());
+  EXPECT_EQ(out.status, 200);
+  EXPECT_EQ(out.body, "hello");
+}
+
+TEST_F(ClientTest, HeadHasNoBody) {
+  start();
+  const Outcome out = run(request("/", Method::Head));
+  EXPECT_EQ(out.status, 200);
+  EXPECT_EQ(out.body, "");
+  EXPECT_EQ(connections("idle"), 1);
+}
+
+TEST_F(ClientTest, SequentialRequestsShareOneConnection) {
+  start();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(run(request()).body, "hello");
+  EXPECT_EQ(opened(), 1);
+  EXPECT_EQ(connections("idle"), 1);
+  EXPECT_EQ(connections("active"), 0);
+}
+
+TEST_F(ClientTest, SendsSpansAsOneBody) {
+  start();
+  const std::array spans = {base::as_bytes("one "), base::as_bytes(""), base::as_bytes("two")};
+  ClientRequest put = request("/echo", Method::Put);
+  put.body = spans;
+  EXPECT_EQ(run(put).body, "one two");
+}
+
+TEST_F(ClientTest, SendsManySpans) {
+  start();
+  std::vector<std::string> words;
+  std::vector<base::ByteView> spans;
+  std::string whole;
+  for (int i = 0; i < 100; ++i) words.push_back(std::to_string(i) + " ");
+  for (const std::string& word : words) {
+    spans.push_back(base::as_bytes(word));
+    whole += word;
+  }
+  ClientRequest put = request("/echo", Method::Put);
+  put.body = spans;
+  EXPECT_EQ(run(put).body, whole);
+}
+
+TEST_F(ClientTest, SendsASourceWithItsLength) {
+  start();
+  ListSource source({"abc", "def"});
+  ClientRequest put = request("/echo", Method::Put);
+  put.source = &source;
+  put.source_bytes = 6;
+  EXPECT_EQ(run(put).body, "abcdef");
+  EXPECT_EQ(connections("idle"), 1);
+}
+
+TEST_F(ClientTest, SendsASourceWithoutLengthChunked) {
+  start();
+  ListSource source({"abc", std::string(5000, 'x'), "def"});
+  ClientRequest put = request("/echo", Method::Put);
+  put.source = &source;
+  EXPECT_EQ(run(put).body, "abc" + std::string(5000, 'x') + "def");
+  EXPECT_EQ(connections("idle"), 1);
+}
+
+TEST_F(ClientTest, ASourceThatFailsEndsTheRequestWithItsError) {
+  start();
+  ListSource source({"abc", "fail"});
+  ClientRequest put = request("/echo", Method::Put);
+  put.source = &source;
+  EXPECT_EQ(run(put).code(), Code::BodyCap);
+  EXPECT_EQ(connections("idle"), 0);
+}
+
+TEST_F(ClientTest, ASourceOfTheWrongLengthIsNotSent) {
+  start();
+  for (const std::uint64_t announced : {5U, 7U}) {
+    ListSource source({"abc", "def"});
+    ClientRequest put = request("/echo", Method::Put);
+    put.source = &source;
+    put.source_bytes = announced;
+    EXPECT_EQ(run(put).code(), Code::Internal) << announced;
+  }
+  EXPECT_EQ(connections("idle"), 0);
+}
+
+TEST_F(ClientTest, WaitsForContinueBeforeTheBody) {
+  start();
+  const std::array spans = {base::as_bytes("body")};
+  ClientRequest put = request("/echo", Method::Put);
+  put.body = spans;
+  put.expect_continue = true;
+  const Outcome out = run(put);
+  EXPECT_EQ(out.body, "body");
+  // Handshake, head and interim answer, body and answer: three round trips and no waiting.
+  EXPECT_EQ(out.at, 6 * kTrip);
+}
+
+TEST_F(ClientTest, ARefusalInsteadOfContinueSparesTheBody) {
+  start();
+  const std::array spans = {base::as_bytes("body")};
+  ClientRequest post = request("/refuse", Method::Post);
+  post.body = spans;
+  post.expect_continue = true;
+  const Outcome out = run(post);
+  EXPECT_EQ(out.status, 403);
+  EXPECT_EQ(out.body, "no");
+  EXPECT_EQ(connections("idle"), 0);
+}
+
+TEST_F(ClientTest, AnEarlyRefusalIsHeardWhileTheBodyIsSent) {
+  start();
+  const std::string large(4 * base::kMiB, 'x');
+  const std::array spans = {base::as_bytes(large)};
+  ClientRequest post = request("/refuse", Method::Post);
+  post.body = spans;
+  const Outcome out = run(post);
+  EXPECT_EQ(out.status, 413);
+  EXPECT_EQ(connections("idle"), 0);
+  EXPECT_LT(out.at, 1s);
+}
+
+TEST_F(ClientTest, ARequestThatCannotBeWrittenIsMalformed) {
+  start();
+  const std::array bad = {Field{"X-Evil", "a\r\nInjected: b"}};
+  const std::array framing = {Field{"Content-Length", "5"}};
+  const std::array expect = {Field{"Expect", "100-continue"}};
+  const std::string huge(20'000, 'x');
+  const std::array large = {Field{"X-Large", huge}};
+  for (const auto& fields : {bad, framing, expect, large}) {
+    ClientRequest get = request();
+    get.fields = fields;
+    EXPECT_EQ(run(get).code(), Code::Malformed) << fields[0].name;
+  }
+  EXPECT_EQ(run(request("/a b")).code(), Code::Malformed);
+  EXPECT_EQ(run(request("/", Method::Other)).code(), Code::Malformed);
+  EXPECT_EQ(opened(), 0);
+}
+
+TEST_F(ClientTest, ABodyOverTheCallersCapIsRefused) {
+  start();
+  struct Small {
+    static Task<void> fetch(Client* client, ClientRequest what, std::optional<Code>* code) {
+      base::Result<ClientResponse> response = co_await client->send(what, Deadline());
+      const base::Result<base::Buffer> body = co_await response->read_all(4);
+      if (!body) *code = body.error().code;
+    }
+  };
+  std::optional<Code> code;
+  const Root running(peer_.core(), Small::fetch(&*client_, request(), &code));
+  world_.run_for(1s);
+  EXPECT_EQ(code, Code::UpstreamFail);
+  EXPECT_EQ(connections("idle") + connections("active"), 0);
+}
+
+TEST_F(ClientTest, AnUnreadBodyCostsTheConnection) {
+  start();
+  struct Half {
+    static Task<void> fetch(Client* client, ClientRequest what, bool* done) {
+      const base::Result<ClientResponse> response = co_await client->send(what, Deadline());
+      *done = response.has_value() && !response->finished();
+    }
+  };
+  bool done = false;
+  const Root running(peer_.core(), Half::fetch(&*client_, request(), &done));
+  world_.run_for(1s);
+  EXPECT_TRUE(done);
+  EXPECT_EQ(connections("idle") + connections("active"), 0);
+}
+
+TEST_F(ClientTest, AbortingARequestClosesItsConnection) {
+  start();
+  Outcome out;
+  auto running = begin(request("/slow"), out);
+  world_.run_for(1s);
+  EXPECT_EQ(connections("active"), 1);
+  running.reset();
+  EXPECT_EQ(connections("active"), 0);
+  EXPECT_EQ(run(request()).status, 200);
+  EXPECT_EQ(opened(), 2);
+}
+
+TEST_F(ClientTest, ARefusedConnectionIsUpstreamFail) {
+  start();
+  ClientRequest nowhere = request();
+  nowhere.endpoint.port = 81;
+  EXPECT_EQ(run(nowhere).code(), Code::UpstreamFail);
+  EXPECT_EQ(errors("connect"), 1);
+}
+
+TEST_F(ClientTest, ConnectingTimesOutExactly) {
+  start({.connect_timeout = 300ms});
+  world_.network().partition(node_.id(), peer_.id());
+  const Outcome out = run(request());
+  EXPECT_EQ(out.code(), Code::Timeout);
+  EXPECT_EQ(out.at, 300ms);
+  EXPECT_EQ(reading(meters_, "io_timeouts_total", "connect"), 1);
+  EXPECT_EQ(errors("timeout"), 1);
+}
+
+TEST_F(ClientTest, APartitionEndsInTimeoutAtTheDeadlineExactly) {
+  start();
+  EXPECT_EQ(run(request()).status, 200);
+  world_.network().partition(node_.id(), peer_.id());
+  const base::Duration begun = now();
+  const Outcome out = run(request(), 500ms);
+  EXPECT_EQ(out.code(), Code::Timeout);
+  EXPECT_EQ(out.at - begun, 500ms);
+  EXPECT_EQ(reading(meters_, "io_timeouts_total", "read"), 1);
+  EXPECT_EQ(connections("idle") + connections("active"), 0);
+}
+
+TEST_F(ClientTest, ASlowAnswerTimesOutAtTheReadTimeout) {
+  start({.read_timeout = 2s});
+  const Outcome out = run(request("/slow"));
+  EXPECT_EQ(out.code(), Code::Timeout);
+  EXPECT_EQ(out.at, 2 * kTrip + 2s);
+}
+
+TEST_F(ClientTest, AnUpstreamThatTakesNothingTimesOutAtTheWriteTimeout) {
+  start({.write_timeout = 3s});
+  EXPECT_EQ(run(request()).status, 200);
+  world_.network().partition(node_.id(), peer_.id());
+  const std::string large(600 * base::kKiB, 'x');
+  const std::array spans = {base::as_bytes(large)};
+  ClientRequest put = request("/echo", Method::Put);
+  put.body = spans;
+  const base::Duration begun = now();
+  const Outcome out = run(put);
+  EXPECT_EQ(out.code(), Code::Timeout);
+  EXPECT_EQ(out.at - begun, 3s);
+  EXPECT_EQ(reading(meters_, "io_timeouts_total", "write"), 1);
+}
+
+TEST_F(ClientTest, AResetWhileWaitingIsUpstreamFail) {
+  start();
+  Outcome out;
+  const auto running = begin(request("/slow"), out);
+  world_.run_for(1s);
+  world_.network().reset_connections(node_.id(), peer_.id());
+  world_.run_for(1s);
+  EXPECT_EQ(out.code(), Code::UpstreamFail);
+  EXPECT_EQ(errors("closed"), 1);
+}
+
+TEST_F(ClientTest, ConnectionsPerEndpointAreBounded) {
+  start({.max_connections = 2});
+  std::array<Outcome, 4> outs;
+  std::vector<std::unique_ptr<Root>> running;
+  for (Outcome& out : outs) running.push_back(begin(request("/slow"), out));
+  world_.run_for(11s);
+  EXPECT_EQ(opened(), 2);
+  EXPECT_EQ(std::ranges::count(outs, true, &Outcome::done), 2);
+  world_.run_for(10s);
+  EXPECT_EQ(std::ranges::count(outs, 200, &Outcome::status), 4);
+  EXPECT_EQ(opened(), 2);
+}
+
+TEST_F(ClientTest, WaitersAreServedFirstComeFirstServed) {
+  start({.max_connections = 1});
+  std::array<Outcome, 5> outs;
+  std::vector<std::unique_ptr<Root>> running;
+  for (Outcome& out : outs) {
+    running.push_back(begin(request(), out));
+    world_.run_for(0ms);
+  }
+  world_.run_for(1s);
+  for (std::size_t i = 0; i < outs.size(); ++i) {
+    EXPECT_EQ(outs[i].at, 2 * kTrip * (i + 2)) << i;
+  }
+  EXPECT_EQ(opened(), 1);
+}
+
+TEST_F(ClientTest, TooManyWaitersAreBusy) {
+  start({.max_connections = 1, .max_waiting = 2});
+  std::array<Outcome, 4> outs;
+  std::vector<std::unique_ptr<Root>> running;
+  for (Outcome& out : outs) {
+    running.push_back(begin(request("/slow"), out));
+    world_.run_for(0ms);
+  }
+  EXPECT_EQ(outs[3].code(), Code::Busy);
+  EXPECT_EQ(errors("busy"), 1);
+  world_.run_for(40s);
+  EXPECT_EQ(std::ranges::count(outs, 200, &Outcome::status), 3);
+}
+
+TEST_F(ClientTest, WaitingForAConnectionEndsAtTheDeadlineExactly) {
+  start({.max_connections = 1});
+  Outcome first;
+  Outcome second;
+  const auto one = begin(request("/slow"), first);
+  world_.run_for(0ms);
+  const auto two = begin(request(), second, 700ms);
+  world_.run_for(20s);
+  EXPECT_EQ(second.code(), Code::Timeout);
+  EXPECT_EQ(second.at, 700ms);
+  EXPECT_EQ(first.status, 200);
+}
+
+TEST_F(ClientTest, AnAbortedWaiterPassesItsTurnOn) {
+  start({.max_connections = 1});
+  Outcome first;
+  Outcome second;
+  Outcome third;
+  const auto one = begin(request("/slow"), first);
+  world_.run_for(0ms);
+  auto two = begin(request(), second);
+  world_.run_for(0ms);
+  const auto three = begin(request(), third);
+  world_.run_for(1s);
+  two.reset();
+  world_.run_for(20s);
+  EXPECT_EQ(third.status, 200);
+  EXPECT_FALSE(second.done);
+}
+
+TEST_F(ClientTest, AFailedConnectionGivesItsPlaceToTheNextInLine) {
+  start({.max_connections = 1});
+  Outcome first;
+  Outcome second;
+  const auto one = begin(request("/slow"), first);
+  world_.run_for(0ms);
+  const auto two = begin(request(), second);
+  world_.run_for(1s);
+  world_.network().reset_connections(node_.id(), peer_.id());
+  world_.run_for(1s);
+  EXPECT_EQ(first.code(), Code::UpstreamFail);
+  EXPECT_EQ(second.status, 200);
+}
+
+TEST_F(ClientTest, OnlySomeIdleConnectionsAreKept) {
+  start({.max_idle = 2});
+  std::array<Outcome, 5> outs;
+  std::vector<std::unique_ptr<Root>> running;
+  for (Outcome& out : outs) running.push_back(begin(request(), out));
+  world_.run_for(1s);
+  EXPECT_EQ(opened(), 5);
+  EXPECT_EQ(connections("idle"), 2);
+}
+
+TEST_F(ClientTest, IdleConnectionsAreClosedAfterTheIdleTimeout) {
+  start({.idle_timeout = 10s});
+  EXPECT_EQ(run(request()).status, 200);
+  const base::Duration idle_since = now();
+  world_.run_for(idle_since + 10s - now() - 1ns);
+  EXPECT_EQ(connections("idle"), 1);
+  world_.run_for(1ns);
+  EXPECT_EQ(connections("idle"), 0);
+}
+
+TEST_F(ClientTest, UseRestartsTheIdleTimeout) {
+  start({.idle_timeout = 10s});
+  EXPECT_EQ(run(request()).status, 200);
+  world_.run_for(6s);
+  EXPECT_EQ(run(request()).status, 200);
+  world_.run_for(6s);
+  EXPECT_EQ(connections("idle"), 1);
+  world_.run_for(4s);
+  EXPECT_EQ(connections("idle"), 0);
+}
+
+TEST_F(ClientTest, AConnectionTheServerClosedIsNotReused) {
+  start({.idle_timeout = 300s});
+  EXPECT_EQ(run(request()).status, 200);
+  world_.run_for(61s);  // past the server's idle timeout
+  EXPECT_EQ(run(request()).status, 200);
+  EXPECT_EQ(opened(), 2);
+  EXPECT_EQ(reading(meters_, "upstream_stale_retries_total"), 0);
+}
+
+// The server's FIN and our next request cross on the wire.
+TEST_F(ClientTest, AStaleConnectionIsReplacedOnceForAnIdempotentRequest) {
+  start({.idle_timeout = 300s});
+  EXPECT_EQ(run(request()).status, 200);
+  world_.run_for(
+      59'999'500us);  // the server closes 1 ms after its answer arrived here, less a trip
+  const Outcome out = run(request());
+  EXPECT_EQ(out.status, 200);
+  EXPECT_EQ(opened(), 2);
+  EXPECT_EQ(reading(meters_, "upstream_stale_retries_total"), 1);
+  EXPECT_EQ(errors("closed"), 0);
+}
+
+TEST_F(ClientTest, AStaleConnectionFailsARequestThatIsNotIdempotent) {
+  start({.idle_timeout = 300s});
+  EXPECT_EQ(run(request()).status, 200);
+  world_.run_for(59'999'500us);
+  const Outcome out = run(request("/echo", Method::Post));
+  EXPECT_EQ(out.code(), Code::UpstreamFail);
+  EXPECT_EQ(opened(), 1);
+  EXPECT_EQ(errors("closed"), 1);
+}
+
+TEST_F(ClientTest, CloseWaitsForRequestsUnderWay) {
+  start();
+  Outcome out;
+  const auto running = begin(request("/slow"), out);
+  world_.run_for(1s);
+  EXPECT_EQ(close(60s), 0U);
+  EXPECT_EQ(out.status, 200);
+  EXPECT_EQ(run(request()).code(), Code::Canceled);
+}
+
+TEST_F(ClientTest, CloseCutsRequestsAtItsDeadline) {
+  start();
+  Outcome out;
+  const auto running = begin(request("/slow"), out);
+  world_.run_for(1s);
+  EXPECT_EQ(close(2s), 1U);
+  EXPECT_EQ(now(), 3s);
+  world_.run_for(1ms);
+  EXPECT_EQ(out.code(), Code::Canceled);
+  EXPECT_EQ(out.at, 3s);
+  EXPECT_EQ(errors("canceled"), 1);
+}
+
+TEST_F(ClientTest, CloseTurnsWaitersAwayAndDropsIdleConnections) {
+  start({.max_connections = 1});
+  Outcome first;
+  Outcome second;
+  const auto one = begin(request("/slow"), first);
+  world_.run_for(0ms);
+  const auto two = begin(request(), second);
+  world_.run_for(1s);
+  EXPECT_EQ(close(60s), 0U);
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(second.code(), Code::Canceled);
+  EXPECT_EQ(second.at, 1s);
+  EXPECT_EQ(connections("idle") + connections("active"), 0);
+}
+
+// Whatever the network does, a request ends with an answer that is right or with an error, by its
+// deadline, and nothing leaks.
+TEST(Client, SurvivesARoughNetwork) {
+  std::size_t answered = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    sim::FaultPlan faults = sim::FaultPlan::rough();
+    faults.reset_segment = 20'000;
+    sim::World world(seed, {.faults = faults});
+    sim::Node& node = world.add_node();
+    sim::Node& peer = world.add_node();
+    TestServer server(world, node);
+    server.add(Method::Put, "/echo", echo);
+    const platform::Endpoint endpoint = server.start();
+    runtime::Meters meters("svc-client");
+    Client client(peer.net(), {.max_connections = 3, .connect_timeout = 5s}, meters);
+    const std::string body(20'000, static_cast<char>('a' + seed % 26));
+    const std::array spans = {base::as_bytes(body)};
+    const ClientRequest put{
+        .endpoint = endpoint, .method = Method::Put, .target = "/echo", .body = spans};
+    std::array<Outcome, 20> outs;
+    std::vector<std::unique_ptr<Root>> running;
+    for (Outcome& out : outs) {
+      running.push_back(std::make_unique<Root>(
+          peer.core(), fetch(&client, put, Deadline(world.now() + 20s), &out)));
+    }
+    world.run_for(20s);
+    for (const Outcome& out : outs) {
+      EXPECT_TRUE(out.done);
+      EXPECT_LE(out.at, 20s);
+      if (out.error) continue;
+      ++answered;
+      EXPECT_EQ(out.status, 200);
+      EXPECT_EQ(out.body, body);
+    }
+    EXPECT_EQ(reading(meters, "http_client_connections", "active"), 0);
+  }
+  EXPECT_GT(answered, 600U);
+}
+
+// The same code on the real machine: sockets, the epoll loop and the kernel's timing.
+Task<void> talk_to_itself(platform::Host host, std::size_t* answered) {
+  runtime::Meters meters("svc-test");
+  const ServerSettings settings = test_settings();
+  Router router(meters);
+  router.add({Method::Put, "/echo", echo});
+  Ingress ingress(meters, settings,
+                  [](Request&, const Route&) -> base::Result<void> { return {}; });
+  Server server({host, &router, &ingress, &meters, {}},
+                std::make_shared<const ServerSettings>(settings));
+  const auto bound = co_await server.bind(platform::Endpoint::loopback(0));
+  runtime::Shutdown shutdown;
+  runtime::TaskMeters tasks(meters, "test");
+  runtime::TaskGroup group(tasks);
+  group.spawn(server.run(0, shutdown));
+  Client client(host.net, {}, meters);
+  const std::string body(50'000, 'r');
+  const std::array spans = {base::as_bytes(body)};
+  for (int i = 0; i < 20; ++i) {
+    Outcome out;
+    const ClientRequest put{.endpoint = *bound,
+                            .method = Method::Put,
+                            .target = "/echo",
+                            .body = spans,
+                            .expect_continue = i % 2 == 0};
+    co_await fetch(&client, put, Deadline::in(10s), &out);
+    *answered += out.status == 200 && out.body == body ? 1 : 0;
+  }
+  EXPECT_EQ(reading(meters, "http_connections_total"), 1);
+  const std::size_t cut = co_await client.close(Deadline::in(1s));
+  EXPECT_EQ(cut, 0U);
+  shutdown.trigger(runtime::StopReason::Signal);
+  const bool joined = co_await group.join(Deadline::in(5s));
+  EXPECT_TRUE(joined);
+}
+
+TEST(Client, TalksToOurServerOverRealSockets) {
+  platform::posix::PosixHost machine({.cores = 1, .blocking_threads = 1});
+  std::size_t answered = 0;
+  std::vector<Task<void>> tasks;
+  tasks.push_back(talk_to_itself(machine.host(), &answered));
+  EXPECT_TRUE(platform::test::run_tasks(machine, std::move(tasks)));
+  EXPECT_EQ(answered, 20U);
+}
+
+}  // namespace
+}  // namespace ron::http

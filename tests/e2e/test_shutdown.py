@@ -1,0 +1,246 @@
+"""Stopping: unready first, no new clients, every answer that began is finished, and in time."""
+
+import collections
+import random
+import signal
+import socket
+import sys
+import threading
+import time
+import unittest
+
+import ron
+
+SLOW_WORK = {"safety.danger_ok": "true", "storage.put_workers": 8}
+
+
+def refused(address):
+    try:
+        socket.create_connection(address, timeout=ron.REPLY_S).close()
+        return False
+    except ConnectionRefusedError:
+        return True
+
+
+def phases(server):
+    return [line["phase"] for line in server.logs() if line["msg"] == "phase"]
+
+
+class Drain(unittest.TestCase):
+    def start(self, sets):
+        server = ron.Server(sets=sets)
+        self.addCleanup(server.close)
+        return server
+
+    def writes_in_flight(self, server, count):
+        """Connections that wait for the answer to a write, on every core."""
+        waiting = []
+        for i in range(count):
+            connection = server.connect()
+            self.addCleanup(connection.close)
+            connection.send(ron.request("POST", "/o", [server.auth], b"in flight %d" % i))
+            waiting.append(connection)
+        server.wait_metric("http_inflight_requests", count)
+        return waiting
+
+    def stopped(self, server, aborted):
+        """The last word of the log."""
+        last = server.logs()[-1]
+        self.assertEqual(last["msg"], "stopped")
+        self.assertEqual(last["aborted_tasks"], aborted)
+
+    def test_unready_first_then_no_intake_then_everything_in_flight(self):
+        server = self.start({**SLOW_WORK, "storage.debug.work_delay": "3s", "storage.drain_deadline": "30s"})
+        admin, idle, half = server.connect_admin(), server.connect(), server.connect()
+        for connection in (admin, idle, half):
+            self.addCleanup(connection.close)
+            self.assertEqual(connection.ask("GET", "/readyz").status, 200)
+        waiting = self.writes_in_flight(server, 8)
+        question = ron.request("GET", "/readyz")
+        half.send(question[:20])
+        server.wait_metric("http_connections", 8 + 3 + 1)
+
+        signalled = time.monotonic()
+        server.signal(signal.SIGTERM)
+        draining = ron.wait_until("the admin listener says unready",
+                                  lambda: (r := admin.ask("GET", "/readyz")).status == 503 and r)
+        self.assertEqual(draining.json(), {"ready": False, "write_ready": False, "degraded": True,
+                                           "missing": ["draining"], "retry_after": 1})
+        self.assertEqual(draining.get("Retry-After"), "1")
+        with server.connect_admin() as fresh:
+            self.assertEqual(fresh.ask("GET", "/readyz").status, 503)
+        half.send(question[20:])
+        on_the_client_listener = half.read_response()
+        self.assertEqual(on_the_client_listener.status, 503)
+        self.assertTrue(on_the_client_listener.closes)
+        self.assertTrue(half.ends())
+        self.assertTrue(idle.ends(), "an idle connection is kept")
+        ron.wait_until("the clients' port closes", lambda: refused(server.address))
+        metrics = server.metrics()
+        self.assertEqual(metrics.value("storage_draining"), 1)
+        self.assertEqual(metrics.value("http_inflight_requests"), 8, "intake stopped too late")
+
+        for i, connection in enumerate(waiting):
+            response = connection.read_response()
+            self.assertEqual((response.status, response.json()["address"]), (201, ron.b3(b"in flight %d" % i)))
+            self.assertTrue(response.closes)
+            self.assertTrue(connection.ends())
+        self.assertEqual(server.wait_exit(), 0)
+        took = time.monotonic() - signalled
+        self.assertLess(took, 3 + 2 * ron.SLOW, "waited although everything was done")
+        self.assertEqual(phases(server), ["draining", "stopped"])
+        self.stopped(server, aborted=0)
+
+    def test_an_answer_under_way_is_finished(self):
+        server = self.start({"storage.drain_deadline": "30s", "storage.write_timeout": "30s"})
+        path, data = server.put_large()
+        readers = []
+        for _ in range(4):
+            connection = server.connect(receive_buffer=8192)
+            self.addCleanup(connection.close)
+            connection.send(ron.request("GET", path))
+            self.assertEqual(connection.socket.recv(4, socket.MSG_WAITALL | socket.MSG_PEEK), b"HTTP")
+            readers.append(connection)
+        server.signal(signal.SIGTERM)
+        server.wait_log("phase", phase="draining")
+        ron.wait_until("the clients' port closes", lambda: refused(server.address))
+        self.assertEqual(server.metrics().value("http_connections"), len(readers) + 1)
+        for connection in readers:
+            response = connection.read_response()
+            self.assertEqual(response.status, 200)
+            self.assertEqual(response.body, data)
+            self.assertTrue(connection.ends(2 * ron.SLOW), "kept although the server drains")
+        read = time.monotonic()
+        self.assertEqual(server.wait_exit(), 0)
+        self.assertLess(time.monotonic() - read, 2 * ron.SLOW)
+        self.stopped(server, aborted=0)
+
+    def stuck(self, deadline):
+        server = self.start({**SLOW_WORK, "storage.debug.work_delay": "10m", "storage.drain_deadline": deadline,
+                             "storage.server.request_deadline": "1h"})
+        return server, self.writes_in_flight(server, 1)[0]
+
+    def test_a_stuck_handler_is_aborted_at_the_deadline(self):
+        server, connection = self.stuck("1s")
+        server.signal(signal.SIGTERM)
+        signalled = time.monotonic()
+        server.wait_log("phase", phase="draining")
+        metrics = server.metrics()
+        self.assertEqual(metrics.value("storage_draining"), 1)
+        self.assertEqual(metrics.value("tasks_aborted_total"), 0)
+        with self.assertRaises(ron.Closed):
+            connection.read_response()
+        self.assertEqual(server.wait_exit(), 0)
+        took = time.monotonic() - signalled
+        self.assertGreaterEqual(took, 0.95)
+        self.assertLess(took, 1 + 2 * ron.SLOW)
+        self.assertEqual(phases(server), ["draining", "aborting", "stopped"])
+        # The listener with the stuck request and the worker that holds it; whoever was idle is not.
+        self.stopped(server, aborted=2)
+
+    def test_a_second_signal_aborts_at_once(self):
+        for first, second in ((signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGTERM)):
+            with self.subTest(first=first, second=second):
+                server, connection = self.stuck("5m")
+                server.signal(first)
+                server.wait_log("phase", phase="draining")
+                self.assertIsNone(server.process.poll())
+                again = time.monotonic()
+                server.signal(second)
+                self.assertEqual(server.wait_exit(), 0)
+                self.assertLess(time.monotonic() - again, 2 * ron.SLOW)
+                self.assertIn("second stop signal: aborting", [line["msg"] for line in server.logs()])
+                self.assertEqual(phases(server), ["draining", "aborting", "stopped"])
+                with self.assertRaises(ron.Closed):
+                    connection.read_response()
+
+    def test_nothing_to_drain_is_quick(self):
+        server = self.start({"storage.drain_deadline": "30s"})
+        began = time.monotonic()
+        self.assertEqual(server.stop(), 0)
+        self.assertLess(time.monotonic() - began, 1 * ron.SLOW)
+        self.stopped(server, aborted=0)
+
+
+class UnderLoad(unittest.TestCase):
+    """A response that began with 200 is complete, and is the object it says it is."""
+
+    REPETITIONS = 50
+    CLIENTS = 6
+
+    @classmethod
+    def setUpClass(cls):
+        noise = random.Random(7)
+        bodies = [noise.randbytes(size) for size in (0, 1, 1000, 65536, 300000, 1 << 20)]
+        cls.objects = {ron.b3(body): body for body in bodies}
+        large, cls.packed = ron.large_object()
+        cls.objects[ron.b3(large)] = large
+
+    def test_fifty_times(self):
+        total = collections.Counter()
+        for repetition in range(self.REPETITIONS):
+            with self.subTest(repetition=repetition):
+                total += self.once(random.Random(repetition))
+        # The load was real, and the stop met answers under way.
+        self.assertGreater(total["finished"], 10 * self.REPETITIONS)
+        self.assertGreater(total["finished after the signal"], self.REPETITIONS)
+        print(dict(total), file=sys.stderr)
+
+    def once(self, chance):
+        tally = collections.Counter()
+        lock = threading.Lock()
+        signalled = threading.Event()
+
+        def count(what):
+            with lock:
+                tally[what] += 1
+
+        with ron.Server(sets={"storage.server.max_rps": 1000000, "storage.drain_deadline": "20s"}) as server:
+            for body in self.objects.values():
+                if len(body) <= 1 << 20:
+                    server.put(body)
+            server.put(self.packed, ("Content-Encoding", "gzip"))
+            addresses = sorted(self.objects)
+            connections = {}
+
+            def work(index):
+                if index not in connections:
+                    try:
+                        connections[index] = server.connect(receive_buffer=32768)
+                    except ConnectionError:  # refused, or reset by a port that closes just then
+                        return False
+                connection = connections[index]
+                address = chance.choice(addresses)
+                try:
+                    connection.send(ron.request("GET", "/o/" + address))
+                    response = connection.read_response()
+                except (ron.Closed, ConnectionError):
+                    connections.pop(index).close()
+                    count("cut before an answer")
+                    return True
+                assert response.status == 200, response.status
+                assert response.body == self.objects[address], f"wrong bytes for {address}"
+                count("finished")
+                if signalled.is_set():
+                    count("finished after the signal")
+                if response.closes:
+                    assert connection.ends(), "said close and did not"
+                    connections.pop(index).close()
+                return True
+
+            load = ron.Load(self.CLIENTS, work)
+            time.sleep(chance.uniform(0.05, 0.15))
+            server.signal(signal.SIGTERM)
+            signalled.set()
+            code = server.wait_exit()
+            errors = load.finish()
+            for connection in connections.values():
+                connection.close()
+            self.assertEqual(errors, [])
+            self.assertEqual(code, 0)
+            self.assertEqual(server.logs()[-1]["aborted_tasks"], 0)
+        return tally
+
+
+if __name__ == "__main__":
+    unittest.main()
