@@ -1,5 +1,6 @@
 #include "app/process.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -26,8 +27,13 @@ using platform::Task;
 
 constexpr std::size_t kConfigFileBytes = base::kMiB;
 
+// `what` is one line, or one line for each problem.
 int failed_start(std::string_view what) {
-  std::fprintf(stderr, "ron: %.*s\n", static_cast<int>(what.size()), what.data());
+  while (!what.empty()) {
+    const std::string_view line = what.substr(0, what.find('\n'));
+    std::fprintf(stderr, "ron: %.*s\n", static_cast<int>(line.size()), line.data());
+    what.remove_prefix(std::min(line.size() + 1, what.size()));
+  }
   return kExitFailedStart;
 }
 
