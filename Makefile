@@ -2,20 +2,73 @@
 SHELL := /bin/bash
 PRESET ?= release
 BUILD := build/$(PRESET)
+JOBS ?= $(shell nproc)
 SEEDS ?= 500
+SECONDS ?= 60
+CONFIGURED := $(BUILD)/build.ninja
+CPP := find $(wildcard src models sim tests bench) -name '*.cc' -o -name '*.h'
 
-.PHONY: help setup configure build clean
+# A finding ends the run; stacks have names.
+SYMBOLIZER := /usr/lib/llvm-19/bin/llvm-symbolizer
+export ASAN_OPTIONS ?= detect_leaks=1:external_symbolizer_path=$(SYMBOLIZER)
+export UBSAN_OPTIONS ?= print_stacktrace=1:external_symbolizer_path=$(SYMBOLIZER)
+export TSAN_OPTIONS ?= halt_on_error=1:second_deadlock_stack=1:external_symbolizer_path=$(SYMBOLIZER)
+
+.PHONY: help setup build run test lint format-check format bench fuzz sim docs asan tsan clean
+.DEFAULT_GOAL := help
+
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup: ## install every Debian package the project needs (quick when nothing is missing)
 	@tools/setup
 
-$(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json cmake/modules.cmake cmake/toolchain.cmake | setup
-	cmake --preset $(PRESET)
+$(CONFIGURED): CMakeLists.txt CMakePresets.json cmake/modules.cmake cmake/toolchain.cmake | setup
+	@cmake --preset $(PRESET)
 
-build: setup $(BUILD)/build.ninja ## build build/release/ron (PRESET=dev|asan|tsan|fuzz for the others)
-	@cmake --build --preset $(PRESET)
+build: $(CONFIGURED) ## build everything in build/release (PRESET=dev|asan|tsan|fuzz for the others)
+	@cmake --build --preset $(PRESET) -j $(JOBS)
+
+run: $(CONFIGURED) ## build ron and run it in memory on 127.0.0.1:8081
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target ron
+	@mkdir -p -m 0700 ron-data
+	@tools/first-steps ron-data/admin.token >&2
+	@exec $(BUILD)/ron storage --amnesia --token-out ron-data/admin.token --log-format text
+
+test: build ## build, then unit, model, simulation, end-to-end and lint tests (CTEST='-R http' for some)
+	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error $(CTEST)
+
+lint: $(CONFIGURED) format-check ## formatting, house rules, clang-tidy over what changed
+	@tools/lint
+	@tools/tidy -p $(BUILD) -j $(JOBS)
+
+format-check: | setup
+	@$(CPP) | xargs clang-format-19 --dry-run --Werror
+
+format: | setup ## format every C++ file
+	@$(CPP) | xargs clang-format-19 -i
+
+asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory test PRESET=asan
+
+tsan: ## the tests under ThreadSanitizer
+	@$(MAKE) --no-print-directory test PRESET=tsan
+
+fuzz: ## every fuzz target for SECONDS=60, two at a time; KEEP=1 keeps new inputs in tests/corpus
+	@$(MAKE) --no-print-directory build PRESET=fuzz
+	@tools/fuzz --seconds $(SECONDS) --jobs $(JOBS) $(if $(KEEP),--keep)
+
+sim: build ## whole services under SEEDS=500 seeds of simulated faults
+	@shopt -s nullglob; programs=($(BUILD)/sim/*_sim); \
+	(( $${#programs[@]} )) || { echo "sim: no simulation in $(BUILD)/sim" >&2; exit 1; }; \
+	for program in "$${programs[@]}"; do "$$program" --seeds $(SEEDS) || exit 1; done
+
+docs: $(CONFIGURED) ## write docs/generated from the declarations in the code
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target docs
+
+bench: $(CONFIGURED) ## side by side with named peers
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target ron
+	@bench/run
 
 clean: ## remove every build
 	rm -rf build

@@ -1,87 +1,139 @@
 #include "app/commands.h"
 
-#include <cstdio>
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
-#include "app/process.h"
-#include "app/schema.h"
-#include "config/render.h"
+#include "app/command_groups.h"
+#include "cli/exit.h"
+#include "config/nearest.h"
+#include "config/value.h"
 #include "services/kit/ops_routes.h"
 
 namespace ron::app {
 namespace {
 
-// The flags every service has, as overrides of configuration keys.
-struct ServiceFlags {
-  std::string config;
-  std::string bind;
-  std::string admin;
-  bool amnesia = false;
-  std::string cores;
-  std::string token_out;
-  std::string log_format;
-  std::string log_level;
-  std::vector<std::string> set;
+using Arguments = std::span<char* const>;
 
-  void declare(CLI::App& command) {
-    command.add_option("--config", config, "Read this configuration file (TOML)")
-        ->type_name("FILE");
-    command.add_option("--bind", bind, "Listen here; port 0 picks a free one")
-        ->type_name("HOST:PORT");
-    command.add_option("--admin", admin, "Metrics and debugging listen here")
-        ->type_name("HOST:PORT");
-    command.add_flag("--amnesia", amnesia, "Keep everything in memory; not a byte on disk");
-    command.add_option("--cores", cores, "Event loops; default one per CPU")->type_name("N");
-    command.add_option("--token-out", token_out, "Write the admin token there, mode 0600")
-        ->type_name("FILE");
-    command.add_option("--log-format", log_format, "json or text");
-    command.add_option("--log-level", log_level, "trace, debug, info, warn or error");
-    command.add_option("--set", set, "Override any key, for example storage.server.max_rps=1000")
-        ->type_name("KEY=VALUE");
-  }
+std::string version_text() { return "ron " + std::string(kit::version()); }
 
-  [[nodiscard]] ServeOptions options(const std::string& section) const {
-    ServeOptions out;
-    out.config_file = config;
-    out.token_out = token_out;
-    const auto override_key = [&out](const std::string& key, const std::string& value) {
-      if (!value.empty()) out.flags.push_back(key + "=" + value);
-    };
-    override_key(section + ".bind", bind);
-    override_key(section + ".admin", admin);
-    override_key(section + ".amnesia", amnesia ? "true" : "");
-    override_key("runtime.cores", cores);
-    override_key("log.format", log_format);
-    override_key("log.level", log_level);
-    out.flags.insert(out.flags.end(), set.begin(), set.end());
-    return out;
+std::vector<std::string> command_names(const CLI::App& group) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : group.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
   }
-};
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
+// Why the words that should name a command do not; nothing when they do. The library would call a
+// mistyped command a surplus argument.
+std::optional<std::string> unknown_command(const CLI::App& root, Arguments arguments) {
+  const CLI::App* at = &root;
+  std::string path;  // "token " once inside
+  for (const char* argument : arguments) {
+    const std::vector<std::string> names = command_names(*at);
+    const std::string word = argument;
+    if (names.empty() || word.starts_with('-')) return std::nullopt;
+    if (!std::ranges::binary_search(names, word)) {
+      const std::string near = config::nearest(word, names);
+      return "no command '" + path + config::printable(word) + "' in this build" +
+             (near.empty() ? "; " : " (did you mean " + near + "?); ") + "there are " +
+             joined(names);
+    }
+    at = at->get_subcommand(word);
+    path += word + " ";
+  }
+  const std::vector<std::string> names = command_names(*at);
+  if (names.empty()) return std::nullopt;
+  return (path.empty() ? "say what to do: " : path + "needs a command: ") + joined(names) +
+         "; try ron " + path + "--help";
+}
+
+// The words of the command that was parsed, each followed by a blank.
+std::string parsed_path(const CLI::App& root) {
+  std::string path;
+  for (const CLI::App* at = &root; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    path += at->get_name() + " ";
+  }
+  return path;
+}
+
+// One line for whatever the library found. Surplus words are not repeated: they may be secrets.
+std::string explain(const CLI::App& root, const CLI::ParseError& error) {
+  const std::string path = parsed_path(root);
+  std::string what = config::printable(error.what(), 200);
+  // Without a command the library complains of that, not of the option it did not know.
+  if (path.empty() || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    what = "more arguments than it takes";
+    for (const std::string& extra : root.remaining(true)) {
+      if (!extra.starts_with('-') || extra.size() < 2) continue;
+      what = "no option " + config::printable(extra.substr(0, extra.find('=')), 40);
+      break;
+    }
+  }
+  return (path.empty() ? "" : path.substr(0, path.size() - 1) + ": ") + what + "; try ron " + path +
+         "--help";
+}
+
+void add_version_command(CLI::App& root, cli::Action& chosen) {
+  root.set_version_flag("--version", version_text());
+  CLI::App* command = root.add_subcommand("version", "Print the version");
+  command->callback(
+      [&chosen] { chosen = [] { return cli::print_result(version_text() + "\n"); }; });
+}
 
 }  // namespace
 
 int run(int argc, char** argv) {
-  CLI::App app(
+  CLI::App root(
       "RON: a self-hosted, content-addressed store. Store bytes under their BLAKE3 hash, "
-      "verified.");
-  app.require_subcommand(1);
-  ServiceFlags flags;
-  CLI::App* storage = app.add_subcommand("storage", "Run svc-storage: objects under /o");
-  flags.declare(*storage);
-  CLI::App* version = app.add_subcommand("version", "Print the version");
+      "verified.",
+      "ron");
+  root.require_subcommand(1);
+  cli::Action chosen;
+  add_service_commands(root, chosen);
+  cli::add_token_commands(root, chosen);
+  cli::add_key_commands(root, chosen);
+  add_config_commands(root, chosen);
+  add_topology_command(root, chosen);
+  add_doctor_command(root, chosen);
+  add_version_command(root, chosen);
+  root.footer(
+      "First steps:\n"
+      "  ron storage --amnesia --token-out admin.token &\n"
+      "  curl -T file -H \"Authorization: Bearer $(cat admin.token)\" \\\n"
+      "      http://127.0.0.1:8081/o/b3:$(b3sum --no-names file)\n"
+      "Every command explains itself: ron COMMAND --help.");
+
+  const Arguments arguments(argv + 1, static_cast<std::size_t>(std::max(argc - 1, 0)));
+  if (const auto why = unknown_command(root, arguments)) return cli::bad_usage(*why);
   try {
-    app.parse(argc, argv);
+    root.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return root.exit(asked);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitClean : kExitBadUsage;
+    return cli::bad_usage(explain(root, error));
   }
-  if (version->parsed()) {
-    std::printf("ron %s\n", std::string(kit::version()).c_str());
-    return kExitClean;
+  // What a start cannot do without and the kernel refuses.
+  try {
+    return chosen();
+  } catch (const std::exception& failure) {
+    return cli::failed(failure.what());
   }
-  return serve_storage(flags.options("storage"));
 }
 
 }  // namespace ron::app

@@ -1,6 +1,5 @@
 #include "app/process.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -10,7 +9,7 @@
 #include <unistd.h>
 
 #include "app/keys.h"
-#include "app/schema.h"
+#include "cli/exit.h"
 #include "config/reload.h"
 #include "observe/log.h"
 #include "platform/posix/files.h"
@@ -20,22 +19,11 @@
 namespace ron::app {
 namespace {
 
-using base::Code;
 using base::fail;
 using platform::Signal;
 using platform::Task;
 
 constexpr std::size_t kConfigFileBytes = base::kMiB;
-
-// `what` is one line, or one line for each problem.
-int failed_start(std::string_view what) {
-  while (!what.empty()) {
-    const std::string_view line = what.substr(0, what.find('\n'));
-    std::fprintf(stderr, "ron: %.*s\n", static_cast<int>(line.size()), line.data());
-    what.remove_prefix(std::min(line.size() + 1, what.size()));
-  }
-  return kExitFailedStart;
-}
 
 // Log lines to standard error, from a thread of their own: a slow terminal never slows a request.
 class LogWriter final : public observe::LogSink {
@@ -83,7 +71,7 @@ class Process {
     service_.on_give_up([this] { fail_hard(); });
     const auto started = co_await service_.start();
     if (!started) {
-      exit_code_ = failed_start(started.error().message);
+      exit_code_ = cli::failed(started.error().message);
       machine_.stop();
       co_return;
     }
@@ -125,7 +113,7 @@ class Process {
     tasks_->spawn(stop());
   }
   void fail_hard() {
-    exit_code_ = kExitFailedStart;
+    exit_code_ = cli::kExitFailed;
     terminate();
   }
   Task<void> stop() {
@@ -165,7 +153,7 @@ class Process {
   platform::Host host_;
   bool stopping_ = false;
   bool stopped_ = false;
-  int exit_code_ = kExitClean;
+  int exit_code_ = cli::kExitClean;
   storage::Endpoints announced_;
   runtime::TaskMeters meters_;
   std::optional<runtime::TaskGroup> tasks_;
@@ -179,14 +167,14 @@ struct FirstJob : platform::Job {
   Function function;
 };
 
+}  // namespace
+
 std::size_t core_count(const RuntimeConfig& config) {
   if (config.cores > 0) return config.cores;
   const long online = sysconf(_SC_NPROCESSORS_ONLN);
   return online > 0 ? std::min<std::size_t>(static_cast<std::size_t>(online), base::limits::kCores)
                     : 1;
 }
-
-}  // namespace
 
 base::Result<config::Inputs> read_inputs(const ServeOptions& options) {
   config::Inputs inputs;
@@ -203,12 +191,12 @@ base::Result<config::Inputs> read_inputs(const ServeOptions& options) {
 
 int serve_storage(const ServeOptions& options) {
   const auto inputs = read_inputs(options);
-  if (!inputs) return failed_start(inputs.error().message);
+  if (!inputs) return cli::failed(inputs.error().message);
   const auto config = config::load(schema(), *inputs);
-  if (!config) return failed_start(config.error().text());
+  if (!config) return cli::failed(config.error().text());
   const auto settings = (*config)->get(storage::storage_section());
   if (!settings->amnesia) {
-    return failed_start(
+    return cli::failed(
         "storage.amnesia: this build keeps objects in memory only; start with --amnesia");
   }
   const auto log_config = (*config)->get(log_section());
@@ -219,12 +207,12 @@ int serve_storage(const ServeOptions& options) {
   const platform::Host host = machine.host();
   const std::int64_t now = host.clock.unix_ms() / 1000;
   const auto keyring = load_keyring(*(*config)->get(kit::auth_section()), host.random, now);
-  if (!keyring) return failed_start(keyring.error().message);
+  if (!keyring) return cli::failed(keyring.error().message);
   if (!options.token_out.empty()) {
     const auto token = mint_admin_token(**keyring, host.random, now);
-    if (!token) return failed_start(token.error().message);
+    if (!token) return cli::failed(token.error().message);
     const auto written = platform::posix::write_private_file(options.token_out, *token + "\n");
-    if (!written) return failed_start("--token-out: " + written.error().message);
+    if (!written) return cli::failed("--token-out: " + written.error().message);
   }
 
   observe::LogHub logs({.level = log_config->level,

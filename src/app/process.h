@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/schema.h"
 #include "config/load.h"
 
 namespace ron::app {
@@ -15,15 +16,13 @@ struct ServeOptions {
   std::string token_out;           // where the admin token goes; empty: nowhere
 };
 
-// Exit codes of the contract.
-inline constexpr int kExitClean = 0;
-inline constexpr int kExitFailedStart = 1;
-inline constexpr int kExitBadUsage = 2;
-
 // The configuration inputs as they are now: file, environment, flags. An error names the file.
 base::Result<config::Inputs> read_inputs(const ServeOptions& options);
 
-// Runs svc-storage until a signal stops it.
+// Event loops of a process with this configuration.
+std::size_t core_count(const RuntimeConfig& config);
+
+// Runs svc-storage until a signal stops it; the exit code.
 int serve_storage(const ServeOptions& options);
 
 }  // namespace ron::app

@@ -42,6 +42,8 @@ const config::Schema& schema() {
     made.add(runtime_section());
     made.add(kit::auth_section());
     made.add(storage::storage_section());
+    // The contract writes these keys both ways: relative to the file's section and in full.
+    made.alias("storage.storage", "storage");
     for (const char* later : {"gateway", "index", "registry", "edge"}) made.know(later);
     return made;
   }();

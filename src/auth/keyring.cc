@@ -22,6 +22,8 @@ constexpr std::string_view kKeyFileMagic = "ron-key-v1";
 constexpr std::string_view kIdentifierMagic = "v1:";
 constexpr std::string_view kKeyIdLabel = "ron-key-id-v1";
 constexpr std::size_t kDerivedIdBytes = 8;
+constexpr std::string_view kKeyFingerprintLabel = "ron-key-fingerprint-v1";
+constexpr std::size_t kFingerprintBytes = 4;
 static_assert(1 + 2 * kDerivedIdBytes <= kMaxKeyIdBytes);
 
 bool is_token_id(std::string_view text) { return is_lower_hex(text, 2 * kNonceBytes); }
@@ -94,6 +96,11 @@ Result<RootKey> make_root_key(std::span<const std::byte, Secret::kBytes> random,
       .created_unix_s = created_unix_s,
       .not_after_unix_s = std::nullopt,
   };
+}
+
+std::string fingerprint(const RootKey& key) {
+  const auto digest = hmac_sha256(key.secret.bytes(), base::as_bytes(kKeyFingerprintLabel));
+  return digest ? base::to_hex(base::ByteView(*digest).first(kFingerprintBytes)) : "";
 }
 
 Result<RootKey> parse_key_file(std::string_view text) {

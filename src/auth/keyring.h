@@ -60,6 +60,10 @@ struct RootKey {
 base::Result<RootKey> make_root_key(std::span<const std::byte, Secret::kBytes> random,
                                     std::int64_t created_unix_s);
 
+// Eight hex digits that name a key to people: they tell a copy from another key and are useless for
+// signing. Empty when libcrypto fails.
+std::string fingerprint(const RootKey& key);
+
 // The key file, one key on one line: `ron-key-v1 <id> <base64url secret> <created> [<not_after>]`,
 // times in RFC 3339. Parsing accepts one final newline; errors are Malformed and never quote the
 // text. The printed text is secret.

@@ -26,6 +26,14 @@ TEST(RootKey, DerivesItsIdFromTheSecret) {
   EXPECT_EQ(one.not_after_unix_s, std::nullopt);
 }
 
+TEST(RootKey, HasAFingerprintThatIsNotPartOfItsId) {
+  const auto one = make_root_key(secret_bytes(1), kNow).value();
+  EXPECT_EQ(fingerprint(one).size(), 8U);
+  EXPECT_EQ(fingerprint(one), fingerprint(root_key("renamed", 1)));
+  EXPECT_NE(fingerprint(one), fingerprint(root_key("k2", 2)));
+  EXPECT_EQ(one.id.find(fingerprint(one)), std::string::npos);
+}
+
 TEST(KeyFile, PrintsOneLine) {
   RootKey key = root_key("k1", 1);
   key.created_unix_s = kNow;

@@ -116,82 +116,29 @@ TEST(Macaroon, CaveatsCannotBeRemovedOrReordered) {
 
 TEST(Macaroon, RefusesMalformedPackets) {
   const std::string signature = "0620" + std::string(64, '0');
-  EXPECT_TRUE(
-      Macaroon::parse(bytes_of_hex("0202016900"
-                                   "00" +
-                                   signature)));
-  EXPECT_TRUE(
-      Macaroon::parse(bytes_of_hex("0202016900"
-                                   "02016300"
-                                   "00" +
-                                   signature)));
+  EXPECT_TRUE(Macaroon::parse(bytes_of_hex("020201690000" + signature)));
+  EXPECT_TRUE(Macaroon::parse(bytes_of_hex("02020169000201630000" + signature)));
   for (const std::string& bad : {
-           "0102016900"
-           "00" +
-               signature,  // version 1
-           "0202810069"
-           "0000" +
-               signature,  // length 1 written in two bytes
-           "020281800069"
-           "0000" +
-               signature,  // length 1 written in three bytes
-           "0202ffffffffffffffffff0169"
-           "0000" +
-               signature,  // length beyond 64 bits
-           "02020000"
-           "00" +
-               signature,  // empty identifier
-           "020100"
-           "02016900"
-           "00" +
-               signature,  // empty location
-           "0202016900"
-           "020000"
-           "00" +
-               signature,         // empty caveat
-           "02016c" + signature,  // no identifier
-           "0202016901016c00"
-           "00" +
-               signature,  // location after identifier
-           "0202016902016900"
-           "00" +
-               signature,  // two identifiers
-           "0202016900"
-           "02016304017600"
-           "00" +
-               signature,  // third-party caveat
-           "0202016900"
-           "01016c02016304017600"
-           "00" +
-               signature,  // the same with a location
-           "0202016900"
-           "01016c02016300"
-           "00" +
-               signature,  // caveat location, no verification id
-           "0202016900"
-           "020163"
-           "00" +
-               signature,  // caveat section not ended
-           "0202016900"
-           "03016300"
-           "00" +
-               signature,  // unknown packet
-           std::string("0202016900"
-                       "00"
-                       "061f") +
-               std::string(62, '0'),  // short signature
-           std::string("0202016900"
-                       "00"
-                       "0621") +
-               std::string(66, '0'),  // long signature
-           std::string("0202016900"
-                       "00"),  // no signature
-           "0202016900"
-           "00" +
-               signature + "00",  // trailing byte
-           "0202016900"
-           "00" +
-               signature + signature,  // two signatures
+           "010201690000" + signature,                      // version 1
+           "02028100690000" + signature,                    // length 1 written in two bytes
+           "0202818000690000" + signature,                  // length 1 written in three bytes
+           "0202ffffffffffffffffff01690000" + signature,    // length beyond 64 bits
+           "0202000000" + signature,                        // empty identifier
+           "0201000201690000" + signature,                  // empty location
+           "020201690002000000" + signature,                // empty caveat
+           "02016c" + signature,                            // no identifier
+           "0202016901016c0000" + signature,                // location after identifier
+           "020201690201690000" + signature,                // two identifiers
+           "02020169000201630401760000" + signature,        // third-party caveat
+           "020201690001016c0201630401760000" + signature,  // the same with a location
+           "020201690001016c0201630000" + signature,        // caveat location, no verification id
+           "020201690002016300" + signature,                // caveat section not ended
+           "02020169000301630000" + signature,              // unknown packet
+           std::string("020201690000061f") + std::string(62, '0'),  // short signature
+           std::string("0202016900000621") + std::string(66, '0'),  // long signature
+           std::string("020201690000"),                             // no signature
+           "020201690000" + signature + "00",                       // trailing byte
+           "020201690000" + signature + signature,                  // two signatures
        }) {
     const auto token = Macaroon::parse(bytes_of_hex(bad));
     ASSERT_FALSE(token) << bad;

@@ -38,7 +38,7 @@ inline constexpr unsigned kScopeCount = 0
 static_assert(kScopeCount <= 32, "ScopeSet keeps one bit for each scope");
 
 std::string_view name(Scope scope) noexcept;
-std::optional<Scope> scope_named(std::string_view name) noexcept;
+std::optional<Scope> scope_named(std::string_view text) noexcept;
 
 // A set of scopes; a plain value.
 class ScopeSet {

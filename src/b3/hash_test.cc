@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -12,7 +13,6 @@
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
-#include <stdlib.h>
 
 #include "b3/outboard.h"
 #include "b3/sample_bytes.h"

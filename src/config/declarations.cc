@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 
 #include "config/bounds.h"
@@ -33,6 +34,7 @@ class DeclarationCheck {
       if (!sections.insert(section->name()).second) report(section->name(), "is declared twice");
       for (const KeyDecl& decl : section->decls()) key(schema, section->full(decl), decl);
     }
+    for (const Schema::Alias& each : schema.aliases()) alias(schema, each);
     if (!problems_.empty()) return problems_;
     // With every default good in itself, an empty load also runs the cross-key checks.
     const Outcome outcome = load(schema, Inputs{});
@@ -57,6 +59,18 @@ class DeclarationCheck {
       if (field.kind == Kind::Records) report(name, "records do not nest");
       common(name, field);
     }
+  }
+
+  void alias(const Schema& schema, const Schema::Alias& alias) {
+    if (!is_path(alias.prefix)) report(alias.prefix, "is not a key name");
+    if (!schema.has_section(alias.prefix.substr(0, alias.prefix.find('.')))) {
+      report(alias.prefix, "is an alias outside every section");
+    }
+    if (!schema.is_table(alias.target)) report(alias.target, "has an alias and no keys");
+    const auto hides = [&](const std::string& name) {
+      return name == alias.prefix || name.starts_with(alias.prefix + ".");
+    };
+    if (std::ranges::any_of(names_, hides)) report(alias.prefix, "is an alias and a table of keys");
   }
 
   void common(const std::string& full, const KeyDecl& decl) {

@@ -30,11 +30,33 @@ std::string path_part(const std::string& name) {
   return bare && name.size() <= kMaxPathBytes ? name : toml_string(printable(name));
 }
 
+// The values of one layer on their way into the result. Two spellings of one key are an error:
+// which of them was meant to win is nobody's guess.
+class LayerValues {
+ public:
+  LayerValues(Layered& out, Problems& problems) : out_(out), problems_(problems) {}
+
+  void put(const std::string& key, const std::string& declared, Raw raw, Source source) {
+    const auto [known, is_first] = spelled_.emplace(declared, key);
+    if (!is_first && known->second != key) {
+      problems_.add({Problem::Kind::Conflict, key, std::move(source),
+                     "is given twice, also as " + known->second, "", ""});
+      return;
+    }
+    out_.values[declared] = {std::move(raw), std::move(source)};
+  }
+
+ private:
+  Layered& out_;
+  Problems& problems_;
+  std::map<std::string, std::string> spelled_;
+};
+
 // Walks the parsed file and sorts its leaves into known and unknown keys.
 class FileLayer {
  public:
   FileLayer(const Schema& schema, const Inputs& inputs, Layered& out, Problems& problems)
-      : schema_(schema), inputs_(inputs), out_(out), problems_(problems) {}
+      : schema_(schema), inputs_(inputs), out_(out, problems), problems_(problems) {}
 
   void collect() {
     auto root = parse_toml(inputs_.file_text);
@@ -72,9 +94,10 @@ class FileLayer {
     for (Raw& member : table.items) {
       const std::string key = path + "." + path_part(member.name);
       const bool nested = member.shape == Raw::Shape::Table;
-      if (schema_.find(key) != nullptr) {
+      const std::string declared = schema_.declared(key);
+      if (!declared.empty()) {
         const Source source = at(member);
-        out_.values[key] = {std::move(member), source};
+        out_.put(key, declared, std::move(member), source);
       } else if (nested && !member.items.empty() && key.size() <= kMaxPathBytes) {
         walk(member, key);
       } else if (!schema_.is_table(key)) {
@@ -87,7 +110,7 @@ class FileLayer {
 
   const Schema& schema_;
   const Inputs& inputs_;
-  Layered& out_;
+  LayerValues out_;
   Problems& problems_;
 };
 
@@ -108,24 +131,27 @@ std::string key_of_variable(std::string_view name) {
 
 void collect_environment(const Schema& schema, const Inputs& inputs, Layered& out,
                          Problems& problems) {
+  LayerValues values(out, problems);
   for (const auto& [name, value] : inputs.environment) {
     if (!name.starts_with(kEnvironmentPrefix)) continue;
     const std::string key = key_of_variable(std::string_view(name).substr(4));
     const std::size_t dot = key.find('.');
     if (dot == std::string::npos || !schema.has_section(key.substr(0, dot))) continue;
     Source source{Layer::Environment, printable(name), 0, 0};
-    if (schema.find(key) == nullptr) {
+    const std::string declared = schema.declared(key);
+    if (declared.empty()) {
       unknown(schema, key, std::move(source), problems);
     } else if (name != environment_name(key)) {
       problems.add({Problem::Kind::UnknownKey, key, std::move(source),
                     "write the variable as " + environment_name(key), "", ""});
     } else {
-      out.values[key] = {Raw::word(value), std::move(source)};
+      values.put(key, declared, Raw::word(value), std::move(source));
     }
   }
 }
 
 void collect_flags(const Schema& schema, const Inputs& inputs, Layered& out, Problems& problems) {
+  LayerValues values(out, problems);
   for (const std::string& flag : inputs.flags) {
     const std::size_t equals = flag.find('=');
     const Source source{Layer::Flag, "", 0, 0};
@@ -138,8 +164,9 @@ void collect_flags(const Schema& schema, const Inputs& inputs, Layered& out, Pro
     }
     const std::string key = flag.substr(0, equals);
     const std::string section = key.substr(0, key.find('.'));
-    if (schema.find(key) != nullptr) {
-      out.values[key] = {Raw::word(flag.substr(equals + 1)), source};
+    const std::string declared = schema.declared(key);
+    if (!declared.empty()) {
+      values.put(key, declared, Raw::word(flag.substr(equals + 1)), source);
     } else if (schema.has_section(section) || !schema.knows(section)) {
       unknown(schema, key, source, problems);
     }

@@ -125,6 +125,57 @@ TEST(Layers, BadFlagsAreReportedWithoutRepeatingThem) {
   EXPECT_EQ(problems.list()[2].nearest, "storage.cores");
 }
 
+TEST(Layers, AnAliasWorksInEveryLayer) {
+  Inputs inputs =
+      with_file("[storage.storage]\ncores = 2\n[storage.storage.server]\nmax_rps = 9\n");
+  EXPECT_EQ(source_of(collect_clean(inputs), "storage.cores"), "ron.toml:2");
+  EXPECT_EQ(source_of(collect_clean(inputs), "storage.server.max_rps"), "ron.toml:4");
+  inputs.environment = {{"RON_STORAGE__STORAGE__CORES", "3"}};
+  EXPECT_EQ(source_of(collect_clean(inputs), "storage.cores"), "env RON_STORAGE__STORAGE__CORES");
+  inputs.flags = {"storage.storage.cores=4"};
+  const Layered layered = collect_clean(inputs);
+  EXPECT_EQ(source_of(layered, "storage.cores"), "flag");
+  EXPECT_EQ(layered.values.at("storage.cores").raw.text, "4");
+}
+
+TEST(Layers, AStrongerLayerMayUseTheOtherSpelling) {
+  Inputs inputs = with_file("[storage.storage]\ncores = 2\n");
+  inputs.flags = {"storage.cores=4"};
+  EXPECT_EQ(collect_clean(inputs).values.at("storage.cores").raw.text, "4");
+}
+
+TEST(Layers, BothSpellingsInOneLayerAreAnError) {
+  Inputs inputs = with_file("[storage]\ncores = 1\n[storage.storage]\ncores = 1\n");
+  inputs.environment = {{"RON_STORAGE__CORES", "1"}, {"RON_STORAGE__STORAGE__CORES", "1"}};
+  inputs.flags = {"storage.storage.cores=1", "storage.cores=1", "storage.cores=1"};
+  Problems problems;
+  collect(sample_schema(), inputs, problems);
+  ASSERT_EQ(problems.count(), 4U) << problems.text();
+  EXPECT_EQ(problems.list()[0].text(),
+            "ron.toml:4: storage.storage.cores: is given twice, also as storage.cores");
+  EXPECT_EQ(problems.list()[1].text(),
+            "env RON_STORAGE__STORAGE__CORES: storage.storage.cores: is given twice, also as "
+            "storage.cores");
+  EXPECT_EQ(problems.list()[2].text(),
+            "flag: storage.cores: is given twice, also as storage.storage.cores");
+}
+
+TEST(Layers, UnknownKeysUnderAnAliasNameTheNearest) {
+  Problems problems;
+  collect(sample_schema(), with_file("[storage.storage]\ncroes = 1\nmax_rps = 2\n"), problems);
+  ASSERT_EQ(problems.count(), 2U) << problems.text();
+  EXPECT_EQ(problems.list()[0].text(),
+            "ron.toml:2: storage.storage.croes: unknown key; did you mean storage.cores?");
+  EXPECT_EQ(problems.list()[1].nearest, "storage.server.max_rps");
+}
+
+TEST(Layers, AnAliasIsATable) {
+  Problems problems;
+  collect(sample_schema(), with_file("[storage]\nstorage = 1\n"), problems);
+  ASSERT_EQ(problems.count(), 1U) << problems.text();
+  EXPECT_EQ(problems.list()[0].what, "is a table: write [storage.storage]");
+}
+
 TEST(Layers, HostileNamesAreShownEscaped) {
   Problems problems;
   collect(sample_schema(), with_file("[storage]\n\"a\\nb\\u001b[31m\" = 1\n"), problems);

@@ -351,6 +351,27 @@ TEST(Declarations, ClashingNamesAreFound) {
   EXPECT_NE(text.find("loose.a: is a key and a table"), std::string::npos);
 }
 
+TEST(Declarations, BadAliasesAreFound) {
+  const auto problems_of = [](const char* prefix, const char* target) {
+    Schema schema = sample_schema();
+    schema.alias(prefix, target);
+    return check_declarations(schema).text();
+  };
+  EXPECT_EQ(problems_of("gateway.gateway", "gateway"), "");
+  EXPECT_NE(problems_of("storage.server", "gateway"), "") << "keys lie there";
+  EXPECT_NE(problems_of("storage.cores", "gateway"), "") << "a key lies there";
+  EXPECT_NE(problems_of("nowhere.x", "storage"), "") << "outside every section";
+  EXPECT_NE(problems_of("storage.other", "storage.nothing"), "") << "no such table";
+  EXPECT_NE(problems_of("storage.Other", "storage"), "") << "not a key name";
+}
+
+TEST(Load, AnAliasedKeyIsOneKey) {
+  const Outcome outcome = load(sample_schema(), with_file("[storage.storage]\ncores = 7\n"));
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ((*outcome)->get(testing::storage_section())->cores, 7U);
+  EXPECT_EQ((*outcome)->find("storage.storage.cores"), nullptr);
+}
+
 TEST(Group, OverridingAnUnknownKeyThrows) {
   EXPECT_THROW(testing::server_keys().with_default("nope", "1"), std::logic_error);
 }

@@ -1,6 +1,7 @@
 #include "config/render.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/json.h"
 #include "config/bounds.h"
@@ -93,12 +94,22 @@ void markdown_row(std::string& out, const std::string& name, const KeyDecl& decl
          cell(decl.help) + " |\n";
 }
 
-void sample_key(std::string& out, const std::string& leaf, const KeyDecl& decl, SampleKeys keys) {
+// What an annotated file says of one key.
+struct SampleLine {
+  std::string value;  // in TOML source
+  bool active = true;
+  std::string remark = {};  // where the value comes from
+};
+using SampleLines = std::function<SampleLine(const std::string& full, const KeyDecl& decl)>;
+
+void sample_key(std::string& out, const std::string& leaf, const KeyDecl& decl,
+                const SampleLine& line) {
   out += "\n# " + decl.help + "\n# " + type_text(decl);
   if (const std::string allowed = allowed_text(decl); !allowed.empty()) out += ", " + allowed;
   out += "; reload: " + std::string(reload_name(decl.reload)) + "\n";
-  if (keys == SampleKeys::Commented) out += "# ";
-  out += leaf + " = " + default_toml(decl) + "\n";
+  if (!line.remark.empty()) out += "# from " + line.remark + "\n";
+  if (!line.active) out += "# ";
+  out += leaf + " = " + line.value + "\n";
 }
 
 // A key's table and last part: limits.max_body_bytes is max_body_bytes in [storage.limits].
@@ -109,6 +120,30 @@ std::string table_of(const AnySection& section, const KeyDecl& decl) {
 std::string leaf_of(const KeyDecl& decl) {
   const std::size_t dot = decl.name.rfind('.');
   return dot == std::string::npos ? decl.name : decl.name.substr(dot + 1);
+}
+
+std::string annotated(const Schema& schema, const SampleLines& line_of) {
+  std::string out =
+      "# Settings of this process. Flags (--set KEY=VALUE) and RON_ environment variables win over "
+      "it.\n";
+  for (const AnySection* section : schema.sections()) {
+    // Keys of one table stand together even when the declarations interleave; TOML wants the
+    // section's own keys before its sub-tables.
+    std::vector<std::string> tables = {section->name()};
+    for (const KeyDecl& decl : section->decls()) {
+      const std::string table = table_of(*section, decl);
+      if (std::find(tables.begin(), tables.end(), table) == tables.end()) tables.push_back(table);
+    }
+    for (const std::string& table : tables) {
+      out += table == section->name() ? "\n# " + section->help() + "\n" : "\n";
+      out += "[" + table + "]\n";
+      for (const KeyDecl& decl : section->decls()) {
+        if (table_of(*section, decl) != table) continue;
+        sample_key(out, leaf_of(decl), decl, line_of(section->full(decl), decl));
+      }
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -160,6 +195,11 @@ std::string reference_markdown(const Schema& schema) {
       "reload.\n";
   for (const AnySection* section : schema.sections()) {
     out += "\n## " + section->name() + "\n\n" + section->help() + "\n\n";
+    for (const Schema::Alias& alias : schema.aliases()) {
+      if (alias.target != section->name()) continue;
+      out += "`" + alias.prefix + ".X` is another spelling of `" + alias.target +
+             ".X`; giving both is an error.\n\n";
+    }
     out += "| key | type | default | allowed | reload | meaning |\n";
     out += "| --- | --- | --- | --- | --- | --- |\n";
     for (const KeyDecl& decl : section->decls()) {
@@ -172,26 +212,21 @@ std::string reference_markdown(const Schema& schema) {
 }
 
 std::string sample_toml(const Schema& schema, SampleKeys keys) {
-  std::string out =
-      "# Settings of this process. Flags (--set KEY=VALUE) and RON_ environment variables win over "
-      "it.\n";
-  for (const AnySection* section : schema.sections()) {
-    // Keys of one table stand together even when the declarations interleave; TOML wants the
-    // section's own keys before its sub-tables.
-    std::vector<std::string> tables = {section->name()};
-    for (const KeyDecl& decl : section->decls()) {
-      const std::string table = table_of(*section, decl);
-      if (std::find(tables.begin(), tables.end(), table) == tables.end()) tables.push_back(table);
+  return annotated(schema, [keys](const std::string&, const KeyDecl& decl) {
+    return SampleLine{default_toml(decl), keys == SampleKeys::Active};
+  });
+}
+
+std::string effective_toml(const Schema& schema, const Config& config) {
+  return annotated(schema, [&config](const std::string& full, const KeyDecl& decl) {
+    const Entry* entry = config.find(full);
+    if (entry == nullptr || entry->source.layer == Layer::Default) {
+      return SampleLine{default_toml(decl), false};
     }
-    for (const std::string& table : tables) {
-      out += table == section->name() ? "\n# " + section->help() + "\n" : "\n";
-      out += "[" + table + "]\n";
-      for (const KeyDecl& decl : section->decls()) {
-        if (table_of(*section, decl) == table) sample_key(out, leaf_of(decl), decl, keys);
-      }
-    }
-  }
-  return out;
+    const bool secret = decl.options.secret;
+    return SampleLine{secret ? toml_string(std::string(kRedacted)) : toml_text(decl, entry->value),
+                      !secret, printable(entry->source.text(), 200)};
+  });
 }
 
 }  // namespace ron::config

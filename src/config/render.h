@@ -29,4 +29,9 @@ enum class SampleKeys { Commented, Active };
 // defaults in force; active ones read back as exactly the defaults.
 std::string sample_toml(const Schema& schema, SampleKeys keys);
 
+// The annotated ron.toml with the effective values: keys someone set are active and say who did,
+// the others are commented. Reads back as the same configuration, secrets excepted: they stay
+// commented.
+std::string effective_toml(const Schema& schema, const Config& config);
+
 }  // namespace ron::config

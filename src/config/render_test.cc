@@ -74,6 +74,7 @@ TEST(ReferenceMarkdown, ListsEveryKeyAndField) {
       contains(page,
                "| `storage.limits.decode_ratio_max` | number | `10.0` | 1 to 1000 (above 10 "
                "only with safety.danger_ok) | hot | largest expansion of a body |\n"));
+  EXPECT_TRUE(contains(page, "`storage.storage.X` is another spelling of `storage.X`"));
   EXPECT_TRUE(contains(page, "| `gateway.routes[].prefix` | text | required | at least 1 bytes |"));
 }
 
@@ -94,6 +95,26 @@ TEST(SampleToml, CommentedKeysLeaveTheDefaultsInForce) {
   EXPECT_TRUE(contains(sample,
                        "[storage.limits]\n\n# largest request body\n# size, 1KiB to 1MiB; reload: "
                        "hot\n# max_body_bytes = \"1MiB\"\n"));
+}
+
+TEST(EffectiveToml, ReadsBackAsTheSameConfiguration) {
+  Inputs inputs = with_file("[storage]\ncores = 7\n[gateway]\ndrr.tenant_quanta = { a = 2 }\n");
+  inputs.file_name = "odd\nname.toml";
+  inputs.flags = {"storage.storage.server.max_rps=9"};
+  const auto before = load(sample_schema(), inputs).value();
+  const std::string text = effective_toml(sample_schema(), *before);
+  EXPECT_TRUE(contains(text, "\n# from flag\nmax_rps = 9\n")) << text;
+  const auto after = loaded(text);
+  EXPECT_TRUE(diff(*before, *after).empty());
+  EXPECT_EQ(after->find("storage.cores")->source.layer, Layer::File);
+  EXPECT_EQ(after->find("storage.amnesia")->source.layer, Layer::Default);
+}
+
+TEST(EffectiveToml, KeepsSecretsToItself) {
+  const auto config = loaded("[gateway]\nauth.root_key = \"hunter2\"\n");
+  const std::string text = effective_toml(sample_schema(), *config);
+  EXPECT_FALSE(contains(text, "hunter2"));
+  EXPECT_TRUE(contains(text, "\n# root_key = \"********\"\n"));
 }
 
 TEST(TomlText, AnyValueReadsBackUnchanged) {

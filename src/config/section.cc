@@ -30,6 +30,26 @@ Schema& Schema::know(std::string name) {
   return *this;
 }
 
+Schema& Schema::alias(std::string prefix, std::string target) {
+  aliases_.push_back({std::move(prefix), std::move(target)});
+  return *this;
+}
+
+std::string Schema::respelled(std::string_view path) const {
+  for (const Alias& alias : aliases_) {
+    if (!path.starts_with(alias.prefix)) continue;
+    const std::string_view rest = path.substr(alias.prefix.size());
+    if (rest.empty() || rest.front() == '.') return alias.target + std::string(rest);
+  }
+  return std::string(path);
+}
+
+std::string Schema::declared(std::string_view full_key) const {
+  if (find(full_key) != nullptr) return std::string(full_key);
+  std::string meant = respelled(full_key);
+  return find(meant) != nullptr ? meant : "";
+}
+
 const KeyDecl* Schema::find(std::string_view full_key) const {
   const auto found = keys_.find(full_key);
   return found == keys_.end() ? nullptr : found->second;
@@ -46,24 +66,25 @@ bool Schema::knows(std::string_view name) const {
 }
 
 bool Schema::is_table(std::string_view path) const {
-  const std::string prefix = std::string(path) + ".";
-  const auto below = keys_.lower_bound(prefix);
-  return below != keys_.end() && below->first.starts_with(prefix);
+  const auto has_keys = [this](const std::string& prefix) {
+    const auto below = keys_.lower_bound(prefix);
+    return below != keys_.end() && below->first.starts_with(prefix);
+  };
+  return has_keys(std::string(path) + ".") || has_keys(respelled(path) + ".");
 }
 
-std::string Schema::nearest_key(std::string_view full_key) const {
-  std::string near = nearest(full_key, names_);
-  if (!near.empty()) return near;
-  const std::string_view section = full_key.substr(0, full_key.find('.') + 1);
-  const std::string_view leaf = full_key.substr(full_key.rfind('.') + 1);
-  if (section.empty() || leaf.empty()) return "";
-  const std::string ending = "." + std::string(leaf);
+std::string Schema::nearest_key(std::string_view given) const {
+  const std::string full_key = respelled(given);
+  const std::string section = full_key.substr(0, full_key.find('.') + 1);
+  const std::string ending = "." + full_key.substr(full_key.rfind('.') + 1);
+  // The right name in the wrong table is better evidence than another name nearby.
+  std::string same_name;
   for (const std::string& name : names_) {
     if (!name.starts_with(section) || !name.ends_with(ending)) continue;
-    if (!near.empty()) return "";
-    near = name;
+    if (!same_name.empty()) return nearest(full_key, names_);
+    same_name = name;
   }
-  return near;
+  return same_name.empty() ? nearest(full_key, names_) : same_name;
 }
 
 std::string Schema::nearest_section(std::string_view name) const {

@@ -88,23 +88,38 @@ class Schema {
   Schema& add(const AnySection& section);
   // A section of a service that is not part of this process: its keys are accepted unread.
   Schema& know(std::string name);
+  // Another spelling: with ("storage.storage", "storage"), storage.storage.X means storage.X in
+  // every layer. Giving a key under both spellings in one layer is an error.
+  Schema& alias(std::string prefix, std::string target);
 
   [[nodiscard]] std::span<const AnySection* const> sections() const noexcept { return sections_; }
   // Null when there is no such key.
   [[nodiscard]] const KeyDecl* find(std::string_view full_key) const;
+  // The declared key this name stands for, itself or by another spelling; empty when none.
+  [[nodiscard]] std::string declared(std::string_view full_key) const;
   [[nodiscard]] bool has_section(std::string_view name) const;
   [[nodiscard]] bool knows(std::string_view name) const;
-  // Whether some key lies below `path`, that is, whether `path` is a table.
+  // Whether some key lies below `path` in either spelling, that is, whether `path` is a table.
   [[nodiscard]] bool is_table(std::string_view path) const;
 
-  // The full key that was probably meant: a near spelling, else the only key of the same section
-  // with the same last part. Empty when none is.
-  [[nodiscard]] std::string nearest_key(std::string_view full_key) const;
+  // The full key that was probably meant: the only key of the same section with the same last part,
+  // else a near spelling. Empty when none is.
+  [[nodiscard]] std::string nearest_key(std::string_view given) const;
   [[nodiscard]] std::string nearest_section(std::string_view name) const;
 
+  struct Alias {
+    std::string prefix;
+    std::string target;
+  };
+  [[nodiscard]] std::span<const Alias> aliases() const noexcept { return aliases_; }
+
  private:
+  // `path` with an alias's prefix replaced by its target; `path` itself when none applies.
+  [[nodiscard]] std::string respelled(std::string_view path) const;
+
   std::vector<const AnySection*> sections_;
   std::vector<std::string> elsewhere_;
+  std::vector<Alias> aliases_;
   std::vector<std::string> names_;
   std::map<std::string, const KeyDecl*, std::less<>> keys_;
 };

@@ -131,6 +131,7 @@ inline const Section<GatewayConfig>& gateway_section() {
 inline Schema sample_schema() {
   Schema schema;
   schema.add(storage_section()).add(gateway_section()).know("edge");
+  schema.alias("storage.storage", "storage");
   return schema;
 }
 

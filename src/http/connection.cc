@@ -279,7 +279,7 @@ platform::Task<Response> Connection::respond(Work* work) {
   co_return refuse(*work, {Code::Internal, "the request failed; the server's log has the details"});
 }
 
-std::string_view Connection::render_head(Work& work, const Response& response) {
+std::string_view Connection::render_head(Work& work, const Response& response, bool framed) {
   HeadBuffer out(work.head_out);
   out.append("HTTP/1.1 ");
   out.append(static_cast<std::uint64_t>(response.status));
@@ -300,18 +300,22 @@ std::string_view Connection::render_head(Work& work, const Response& response) {
   }
   out.append("\r\n");
   out.append(response.lines);
-  out.append(response.prepared_lines);
-  out.append("\r\n");
+  if (!framed) {
+    out.append(response.prepared_lines);
+    out.append("\r\n");
+  }
   return out.ok() ? out.view() : std::string_view();
 }
 
 platform::Task<WireEnd> Connection::send(Work* work, Response* response) {
-  const std::string_view head = render_head(*work, *response);
-  if (head.empty()) co_return WireEnd::Closed;
   const bool head_only = work->head.method == Method::Head || response->no_content_length;
+  const bool framed = !head_only && response->framed_body.size() >= kByReferenceBytes;
+  const std::string_view head = render_head(*work, *response, framed);
+  if (head.empty()) co_return WireEnd::Closed;
   if (response->source && !head_only) co_return co_await send_source(work, head, response);
   const base::ByteView body = head_only ? base::ByteView() : response->body();
-  const WireEnd end = co_await send_whole(work, base::as_bytes(head), body, response->memory);
+  const base::ByteView rest = framed ? response->framed_body : body;
+  const WireEnd end = co_await send_whole(work, base::as_bytes(head), rest, response->memory);
   if (end == WireEnd::None) core_.sent_bytes.add(body.size());
   co_return end;
 }

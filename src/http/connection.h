@@ -117,7 +117,8 @@ class Connection {
   Response unrouted(Work& work, const Router::Match& match);
   Response refuse(Work& work, const base::Error& error);
   void begin_request(Work& work);
-  std::string_view render_head(Work& work, const Response& response);
+  // The head; with `framed`, only what comes before the prepared lines.
+  std::string_view render_head(Work& work, const Response& response, bool framed);
 
   CoreContext& core_;
   Ingress::Admission admission_;

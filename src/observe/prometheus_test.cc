@@ -1,5 +1,6 @@
 #include "observe/prometheus.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include <gtest/gtest.h>

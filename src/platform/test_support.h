@@ -21,7 +21,7 @@ class Root : private Job {
       : Job(&Root::begin),
         executor_(executor),
         on_done_(std::move(on_done)),
-        flow_(drive(*this, std::move(task))) {
+        flow_(drive(this, std::move(task))) {
     executor_.post(*this);
   }
   Root(const Root&) = delete;
@@ -48,10 +48,10 @@ class Root : private Job {
   };
 
   static void begin(Job& job) noexcept { static_cast<Root&>(job).flow_.frame.resume(); }
-  static Flow drive(Root& root, Task<void> task) {
+  static Flow drive(Root* root, Task<void> task) {
     co_await task;
-    root.done_ = true;
-    if (root.on_done_) root.on_done_();
+    root->done_ = true;
+    if (root->on_done_) root->on_done_();
   }
 
   Executor& executor_;

@@ -96,11 +96,11 @@ class Event {
   void clear() noexcept { set_ = false; }
   void set() noexcept {
     set_ = true;
-    if (waiting_ != nullptr) waiting_->executor.post(*waiting_);
+    if (waiting_ != nullptr) waiting_->executor_.post(*waiting_);
   }
   // Wakes the waiter without setting the level: it re-checks its own condition.
   void nudge() noexcept {
-    if (waiting_ != nullptr) waiting_->executor.post(*waiting_);
+    if (waiting_ != nullptr) waiting_->executor_.post(*waiting_);
   }
 
   // Suspends until set or nudged; at once when set. Cancel-safe. At most one waiter at a time.
@@ -110,13 +110,13 @@ class Event {
   class Wait : private Job {
    public:
     explicit Wait(Event& event) noexcept
-        : Job(&Wait::woken), executor(*Executor::current()), event_(event) {}
+        : Job(&Wait::woken), executor_(*Executor::current()), event_(event) {}
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
     ~Wait() {
       if (event_.waiting_ == this) {
         event_.waiting_ = nullptr;
-        executor.unpost(*this);
+        executor_.unpost(*this);
       }
     }
 
@@ -136,7 +136,7 @@ class Event {
       wait.frame_.resume();
     }
 
-    Executor& executor;
+    Executor& executor_;
     Event& event_;
     std::coroutine_handle<> frame_;
   };

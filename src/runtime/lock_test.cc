@@ -23,9 +23,6 @@ struct LockTest : testing::Test {
   Lock log{kTestLocks[2]};
 };
 
-#define NEEDS_LOCK_CHECKS() \
-  if constexpr (!kLockChecks) GTEST_SKIP() << "lock checks are off in this build"
-
 TEST_F(LockTest, ExcludesOthers) {
   int counter = 0;
   {
@@ -57,37 +54,6 @@ TEST_F(LockTest, ReleasedLocksDoNotCount) {
   const std::lock_guard again(index);
 }
 
-TEST_F(LockTest, DescendingRankDiesNamingBoth) {
-  NEEDS_LOCK_CHECKS();
-  EXPECT_DEATH(
-      {
-        const std::lock_guard outer(cache);
-        const std::lock_guard inner(index);
-      },
-      "'index' \\(rank 1\\) taken while holding 'cache' \\(rank 2\\)");
-}
-
-TEST_F(LockTest, EqualRankDies) {
-  NEEDS_LOCK_CHECKS();
-  Lock twin(kTestLocks[0]);
-  EXPECT_DEATH(
-      {
-        const std::lock_guard outer(index);
-        const std::lock_guard inner(twin);
-      },
-      "'index' .* taken while holding 'index'");
-}
-
-TEST_F(LockTest, TryLockKeepsTheOrderToo) {
-  NEEDS_LOCK_CHECKS();
-  EXPECT_DEATH(
-      {
-        const std::lock_guard outer(cache);
-        std::ignore = index.try_lock();
-      },
-      "taken while holding");
-}
-
 TEST_F(LockTest, FailedTryLockIsNotHeld) {
   bool taken = true;
   {
@@ -100,14 +66,6 @@ TEST_F(LockTest, FailedTryLockIsNotHeld) {
   EXPECT_FALSE(taken);
 }
 
-platform::Task<void> sleep_with(Lock* lock) {
-  const std::lock_guard held(*lock);
-  co_await sleep_until(Deadline(platform::TimePoint(5h)));
-}
-platform::Task<void> receive_with(Lock* lock, Mpsc<int>* queue) {
-  const std::lock_guard held(*lock);
-  co_await queue->recv();
-}
 platform::Task<void> lock_between_waits(Lock* lock) {
   co_await sleep_for(1s);
   {
@@ -116,8 +74,54 @@ platform::Task<void> lock_between_waits(Lock* lock) {
   co_await sleep_for(1s);
 }
 
+TEST_F(LockTest, LockingBetweenWaitsIsFine) {
+  TestCores cores;
+  Running task(cores[0], lock_between_waits(&index));
+  cores.advance(2s);
+  EXPECT_TRUE(task.done());
+}
+
+// Breaking the rules is noticed in every build but release.
+#ifdef RON_DEBUG_CHECKS
+
+TEST_F(LockTest, DescendingRankDiesNamingBoth) {
+  EXPECT_DEATH(
+      {
+        const std::lock_guard outer(cache);
+        const std::lock_guard inner(index);
+      },
+      "'index' \\(rank 1\\) taken while holding 'cache' \\(rank 2\\)");
+}
+
+TEST_F(LockTest, EqualRankDies) {
+  Lock twin(kTestLocks[0]);
+  EXPECT_DEATH(
+      {
+        const std::lock_guard outer(index);
+        const std::lock_guard inner(twin);
+      },
+      "'index' .* taken while holding 'index'");
+}
+
+TEST_F(LockTest, TryLockKeepsTheOrderToo) {
+  EXPECT_DEATH(
+      {
+        const std::lock_guard outer(cache);
+        std::ignore = index.try_lock();
+      },
+      "taken while holding");
+}
+
+platform::Task<void> sleep_with(Lock* lock) {
+  const std::lock_guard held(*lock);
+  co_await sleep_until(Deadline(platform::TimePoint(5h)));
+}
+platform::Task<void> receive_with(Lock* lock, Mpsc<int>* queue) {
+  const std::lock_guard held(*lock);
+  co_await queue->recv();
+}
+
 TEST_F(LockTest, SleepingWithALockDies) {
-  NEEDS_LOCK_CHECKS();
   EXPECT_DEATH(
       {
         TestCores cores;
@@ -128,7 +132,6 @@ TEST_F(LockTest, SleepingWithALockDies) {
 }
 
 TEST_F(LockTest, WaitingOnAChannelWithALockDies) {
-  NEEDS_LOCK_CHECKS();
   EXPECT_DEATH(
       {
         TestCores cores;
@@ -140,12 +143,7 @@ TEST_F(LockTest, WaitingOnAChannelWithALockDies) {
       "suspends while its thread holds 'cache'");
 }
 
-TEST_F(LockTest, LockingBetweenWaitsIsFine) {
-  TestCores cores;
-  Running task(cores[0], lock_between_waits(&index));
-  cores.advance(2s);
-  EXPECT_TRUE(task.done());
-}
+#endif  // RON_DEBUG_CHECKS
 
 }  // namespace
 }  // namespace ron::runtime

@@ -1,5 +1,6 @@
 #include "runtime/meter.h"
 
+#include <algorithm>
 #include <limits>
 #include <set>
 #include <thread>

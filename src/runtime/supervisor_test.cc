@@ -118,6 +118,21 @@ TEST_F(SupervisorTest, StopsLastStartedFirst) {
   EXPECT_EQ(scene.phases, (std::vector{Phase::Draining, Phase::Stopped}));
 }
 
+TEST_F(SupervisorTest, TellsNeighboursOfOneKindTogether) {
+  scene.start_obedient(kTestTasks[0], cores[0]);
+  scene.start_obedient(kTestTasks[1], cores[0]);
+  scene.start(kTestTasks[1], cores[1],
+              [](Shutdown shutdown) { return slow_to_stop(1s, std::move(shutdown)); });
+  cores.run();
+  scene.log.clear();
+  Running stopping(cores[0], scene.supervisor.stop(StopReason::Signal, 1h));
+  cores.run();
+  EXPECT_EQ(scene.log, Log{"stop worker"});  // while the other worker still drains
+  cores.advance(1s);
+  EXPECT_TRUE(stopping.done());
+  EXPECT_EQ(scene.log, (Log{"stop worker", "stop listener"}));
+}
+
 TEST_F(SupervisorTest, RestartsAFailedChildAfterItsBackoff) {
   std::size_t runs = 0;
   scene.start_failing({0s}, &runs);

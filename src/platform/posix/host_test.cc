@@ -1,5 +1,6 @@
 #include "platform/posix/host.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>

@@ -10,7 +10,7 @@ class SystemSignals final : public Signals, private IoSource {
  public:
   // Blocks the signals in the calling thread: call before any other thread is started.
   SystemSignals();
-  ~SystemSignals();
+  ~SystemSignals() override;
 
   // On the loop's thread.
   void attach(Loop& loop);

@@ -66,9 +66,15 @@ void SimStream::failed() noexcept {
   writable_.set();
 }
 
+bool SimStream::blocks_for_nothing() {
+  if (!world_.chance(world_.faults().spurious_ready)) return false;
+  world_.trace(TraceKind::Spurious, connection_->id, side_);
+  return true;
+}
+
 IoResult SimStream::try_read(base::MutableBytes into) noexcept {
   if (aborted_) return IoResult::failed(ECONNABORTED);
-  if (world_.chance(world_.faults().spurious_ready)) return IoResult::blocked();
+  if (blocks_for_nothing()) return IoResult::blocked();
   Side& me = side();
   if (into.empty()) return IoResult::moved(0);
   if (me.received_bytes == 0) {
@@ -114,7 +120,7 @@ IoResult SimStream::try_write(std::span<const base::ByteView> spans, Flush) noex
   for (const base::ByteView span : spans) offered += span.size();
   if (offered == 0) return IoResult::moved(0);
   if (me.finish_sent) return IoResult::failed(EPIPE);
-  if (world_.chance(world_.faults().spurious_ready)) return IoResult::blocked();
+  if (blocks_for_nothing()) return IoResult::blocked();
   const std::size_t room = world_.network().options().window_bytes - me.unread_at_peer;
   if (room == 0) {
     me.blocked = true;
@@ -123,7 +129,10 @@ IoResult SimStream::try_write(std::span<const base::ByteView> spans, Flush) noex
   }
   std::size_t limit = std::min(offered, room);
   const bool cut_short = world_.chance(world_.faults().short_write);
-  if (cut_short) limit = 1 + world_.random().below(limit);
+  if (cut_short) {
+    limit = 1 + world_.random().below(limit);
+    world_.trace(TraceKind::ShortWrite, connection_->id, limit);
+  }
   const std::size_t bytes = accept_bytes(spans, limit);
   world_.trace(TraceKind::Write, connection_->id, bytes);
   if (bytes < offered) {
@@ -152,6 +161,7 @@ std::size_t SimStream::accept_bytes(std::span<const base::ByteView> spans, std::
   const std::size_t total = bytes.size();
   while (bytes.size() > 1 && world_.chance(world_.faults().split_segment)) {
     const auto cut = static_cast<std::ptrdiff_t>(1 + world_.random().below(bytes.size() - 1));
+    world_.trace(TraceKind::Split, connection_->id, static_cast<std::uint64_t>(cut));
     world_.network().send(connection_, side_, Segment::Kind::Data,
                           {bytes.begin(), bytes.begin() + cut});
     bytes.erase(bytes.begin(), bytes.begin() + cut);
@@ -209,7 +219,7 @@ std::unique_ptr<Stream> SimListener::try_accept(int& error) {
     return nullptr;
   }
   if (world_.chance(world_.faults().fail_accept)) {
-    world_.trace(TraceKind::Fault, local_.port, EMFILE);
+    world_.trace(TraceKind::AcceptFail, local_.port, EMFILE);
     error = EMFILE;
     return nullptr;
   }

@@ -41,6 +41,7 @@ class SimStream final : public Stream {
   std::size_t take(base::MutableBytes into) noexcept;
   std::size_t accept_bytes(std::span<const base::ByteView> spans, std::size_t limit);
   void room_soon();
+  [[nodiscard]] bool blocks_for_nothing();
 
   World& world_;
   ConnectionPtr connection_;

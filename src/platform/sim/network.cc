@@ -212,7 +212,7 @@ void Network::deliver(const ConnectionPtr& connection, std::size_t side) {
   from.outbound.pop_front();
   if (!from.outbound.empty()) schedule_delivery(connection, side);
   if (segment.kind == Segment::Kind::Data && world_.chance(world_.faults().reset_segment)) {
-    world_.trace(TraceKind::Fault, connection->id, ECONNRESET);
+    world_.trace(TraceKind::ResetFault, connection->id, side);
     fail(*connection, side, ECONNRESET);
     fail(*connection, 1 - side, ECONNRESET);
     return;

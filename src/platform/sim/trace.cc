@@ -14,10 +14,12 @@ constexpr auto kTexts = std::to_array<std::string_view>({
 
 }  // namespace
 
+std::string_view name(TraceKind kind) noexcept { return kTexts[static_cast<std::size_t>(kind)]; }
+
 void Trace::print(TimePoint now, TraceKind kind, std::uint64_t a, std::uint64_t b) {
   std::string line = std::to_string(now.time_since_epoch().count());
   line += "ns ";
-  line += kTexts[static_cast<std::size_t>(kind)];
+  line += name(kind);
   line += ' ';
   line += std::to_string(a);
   line += ' ';

@@ -2,6 +2,7 @@
 // seed must end with the same hash; a sink sees every line, for replaying a failure by eye.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -28,6 +29,11 @@ namespace ron::platform::sim {
   X(Partition, "partition", "from node, to node")               \
   X(Heal, "heal", "from node, to node")                         \
   X(Fault, "fault", "where, detail")                            \
+  X(Split, "split", "connection, bytes before the cut")         \
+  X(ShortWrite, "short-write", "connection, bytes taken")       \
+  X(Spurious, "spurious", "connection, side")                   \
+  X(AcceptFail, "accept-fail", "local port, errno")             \
+  X(ResetFault, "reset-fault", "connection, side")              \
   X(DiskRead, "disk-read", "file, bytes")                       \
   X(DiskWrite, "disk-write", "file, bytes")                     \
   X(DiskSync, "disk-sync", "file or directory, pending writes") \
@@ -43,6 +49,12 @@ enum class TraceKind : std::uint8_t {
   RON_SIM_TRACE_KINDS(RON_X)
 #undef RON_X
 };
+inline constexpr std::size_t kTraceKinds = 0
+#define RON_X(name, text, numbers) +1
+    RON_SIM_TRACE_KINDS(RON_X)
+#undef RON_X
+    ;
+std::string_view name(TraceKind kind) noexcept;
 
 class Trace {
  public:
@@ -50,6 +62,7 @@ class Trace {
 
   void set_sink(Sink sink) { sink_ = std::move(sink); }
   void add(TimePoint now, TraceKind kind, std::uint64_t a, std::uint64_t b) {
+    ++counts_[static_cast<std::size_t>(kind)];
     mix(static_cast<std::uint64_t>(kind));
     mix(static_cast<std::uint64_t>(now.time_since_epoch().count()));
     mix(a);
@@ -57,6 +70,10 @@ class Trace {
     if (sink_) print(now, kind, a, b);
   }
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
+  // How often this has happened so far.
+  [[nodiscard]] std::uint64_t count(TraceKind kind) const noexcept {
+    return counts_[static_cast<std::size_t>(kind)];
+  }
 
  private:
   void mix(std::uint64_t value) noexcept {
@@ -65,6 +82,7 @@ class Trace {
   void print(TimePoint now, TraceKind kind, std::uint64_t a, std::uint64_t b);
 
   std::uint64_t hash_ = 0x243F6A8885A308D3ULL;
+  std::array<std::uint64_t, kTraceKinds> counts_{};
   Sink sink_;
 };
 

@@ -74,6 +74,9 @@ class World {
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
   [[nodiscard]] std::uint64_t trace_hash() const noexcept { return trace_.hash(); }
+  [[nodiscard]] std::uint64_t trace_count(TraceKind kind) const noexcept {
+    return trace_.count(kind);
+  }
   void set_trace_sink(Trace::Sink sink) { trace_.set_sink(std::move(sink)); }
 
   // For the simulated devices, and for tests that inject events of their own.

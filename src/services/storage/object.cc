@@ -6,16 +6,24 @@
 namespace ron::storage {
 
 Object::Object(const base::ObjectId& address, base::Buffer content, platform::SendArena& arena)
-    : id(address), etag("\"" + address.text() + "\"") {
-  if (content.size() >= kArenaBytes) memory = arena.allocate(content.size());
-  if (memory) {
-    std::memcpy(memory.writable().data(), content.data(), content.size());
-  } else {
+    : id(address),
+      etag("\"" + address.text() + "\""),
+      header_lines(
+          "Content-Type: application/octet-stream\r\nETag: " + etag +
+          "\r\nAccept-Ranges: bytes\r\n"
+          "Cache-Control: public, max-age=31536000, immutable\r\nVary: Accept-Encoding\r\n") {
+  if (content.size() >= kArenaBytes)
+    memory = arena.allocate(header_lines.size() + 2 + content.size());
+  if (!memory) {
     heap_ = std::move(content);
+    return;
   }
-  header_lines = "Content-Type: application/octet-stream\r\nETag: " + etag +
-                 "\r\nAccept-Ranges: bytes\r\n"
-                 "Cache-Control: public, max-age=31536000, immutable\r\nVary: Accept-Encoding\r\n";
+  std::byte* to = memory.writable().data();
+  for (const base::ByteView part :
+       {base::as_bytes(header_lines), base::as_bytes("\r\n"), content.view()}) {
+    std::memcpy(to, part.data(), part.size());
+    to += part.size();
+  }
 }
 
 std::size_t Object::footprint() const noexcept {

@@ -20,8 +20,11 @@ class Object {
   Object(const base::ObjectId& id, base::Buffer bytes, platform::SendArena& arena);
 
   [[nodiscard]] base::ByteView bytes() const noexcept {
-    return memory ? memory.bytes() : heap_.view();
+    return memory ? framed().subspan(header_lines.size() + 2) : heap_.view();
   }
+  // Header lines, the empty line and the bytes in one piece of `memory`; empty when they are on the
+  // heap.
+  [[nodiscard]] base::ByteView framed() const noexcept { return memory.bytes(); }
 
   base::ObjectId id;
   platform::SendMemory memory;  // empty: the bytes are on the heap

@@ -34,6 +34,7 @@ Response whole(const ObjectPtr& object) {
   response.prepared_lines = object->header_lines;
   response.shared_body = object->bytes();
   response.memory = object->memory ? &object->memory : nullptr;
+  response.framed_body = object->framed();
   response.owner = object;
   return response;
 }
@@ -61,6 +62,7 @@ Response ranged(const Request& request, const ObjectPtr& object, std::string_vie
   response.status = 206;
   response.add("Content-Range", http::print_content_range(outcome.range, size, text));
   response.shared_body = object->bytes().subspan(outcome.range.first, outcome.range.length());
+  response.framed_body = {};
   return response;
 }
 

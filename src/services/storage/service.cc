@@ -6,7 +6,6 @@
 #include "config/render.h"
 #include "runtime/metric_names.h"
 #include "services/storage/metric_names.h"
-#include "services/storage/routes.h"
 #include "services/storage/wires.h"
 
 namespace ron::storage {
@@ -32,7 +31,8 @@ base::Result<platform::Endpoint> endpoint(const config::Address& address) {
 }  // namespace
 
 Service::Service(platform::Host host, std::shared_ptr<const config::Config> config,
-                 std::shared_ptr<const auth::Keyring> keyring, observe::LogHub& logs)
+                 std::shared_ptr<const auth::Keyring> keyring, observe::LogHub& logs,
+                 const RouteTable& routes)
     : host_(host),
       meters_(std::string(kWires.service)),
       topology_(kWires, meters_),
@@ -49,7 +49,7 @@ Service::Service(platform::Host host, std::shared_ptr<const config::Config> conf
                     server_settings(settings())),
       supervisor_(topology_, host.random, events()) {
   const auto ready = [this] { return readiness(); };
-  add_routes(router_, core_);
+  routes(router_, core_);
   for (http::Router* router : {&router_, &admin_router_}) {
     kit::add_health_routes(*router, meters_.service(), ready);
   }
@@ -139,16 +139,17 @@ platform::Task<base::Result<Endpoints>> Service::start() {
   co_return endpoints_;
 }
 
-// Hands each new configuration to every core.
+// Hands each new configuration to every core, and first the one it finds: a reload may have come
+// before this task, or while it was being restarted.
 platform::Task<void> Service::reloader(runtime::Shutdown shutdown) {
   auto receiver = config_.subscribe();
-  for (;;) {
-    const runtime::Waited waited = co_await receiver.changed(runtime::Deadline(), shutdown);
-    if (waited != runtime::Waited::Ready) co_return;
+  runtime::Waited waited = runtime::Waited::Ready;
+  while (waited == runtime::Waited::Ready) {
     const auto config = receiver.see()->get(storage_section());
     core_.apply(*config);
     co_await server_.apply(server_settings(config));
     co_await admin_server_.apply(server_settings(config));
+    waited = co_await receiver.changed(runtime::Deadline(), shutdown);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "services/kit/ops_routes.h"
 #include "services/storage/config.h"
 #include "services/storage/core.h"
+#include "services/storage/routes.h"
 
 namespace ron::storage {
 
@@ -26,11 +27,15 @@ struct Endpoints {
   platform::Endpoint admin;
 };
 
+// Adds what clients may ask to the router. A simulation puts its own between HTTP and the core.
+using RouteTable = std::function<void(http::Router&, Api&)>;
+
 // Made and used on cores[0]; its tasks run on all cores. Lives until stop() has returned.
 class Service {
  public:
   Service(platform::Host host, std::shared_ptr<const config::Config> config,
-          std::shared_ptr<const auth::Keyring> keyring, observe::LogHub& logs);
+          std::shared_ptr<const auth::Keyring> keyring, observe::LogHub& logs,
+          const RouteTable& routes = add_routes);
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
   ~Service();

@@ -1,0 +1,219 @@
+#include "app/doctor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/budget.h"
+#include "app/keys.h"
+#include "auth/rfc3339.h"
+#include "cli/key_files.h"
+#include "platform/posix/files.h"
+#include "platform/posix/host.h"
+#include "services/kit/capability_gate.h"
+#include "services/storage/config.h"
+
+namespace ron::app {
+namespace {
+
+using Level = Finding::Level;
+using Findings = std::vector<Finding>;
+
+// About three digits: a sum of many addends need not be exact to be read.
+std::string about(std::uint64_t bytes) {
+  const auto in = [bytes](std::uint64_t unit, const char* name) {
+    const std::uint64_t tenths = bytes * 10 / unit;
+    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + name;
+  };
+  if (bytes >= base::kGiB) return in(base::kGiB, "GiB");
+  if (bytes >= base::kMiB) return in(base::kMiB, "MiB");
+  if (bytes >= base::kKiB) return in(base::kKiB, "KiB");
+  return std::to_string(bytes) + "B";
+}
+
+void judge_memory(const storage::StorageConfig& config, const platform::posix::Machine& machine,
+                  Findings& out) {
+  const std::vector<Addend> budget = memory_budget(config);
+  for (const Addend& addend : budget) {
+    out.push_back({Level::Ok, "memory",
+                   about(addend.bytes()) + " = " + std::to_string(addend.count) + " x " +
+                       about(addend.each_bytes) + "  " + addend.what});
+  }
+  const std::uint64_t total = total_bytes(budget);
+  const std::string sum =
+      about(total) + " if every limit is reached at once; there are " + about(machine.memory_bytes);
+  if (config.cache_bytes.bytes >= machine.memory_bytes) {
+    out.push_back({Level::Fail, "memory", sum, "lower storage.cache_bytes"});
+  } else if (total > machine.memory_bytes) {
+    out.push_back({Level::Warn, "memory", sum,
+                   "lower storage.server.max_inflight, storage.limits.decode_abs_cap_bytes or "
+                   "storage.cache_bytes"});
+  } else {
+    out.push_back({Level::Ok, "memory", sum});
+  }
+}
+
+void judge_descriptors(const storage::StorageConfig& config,
+                       const platform::posix::Machine& machine, std::size_t cores, Findings& out) {
+  const std::uint64_t needed = descriptors_needed(config, cores);
+  const std::string text = std::to_string(machine.open_files_now) + " allowed, " +
+                           std::to_string(needed) + " needed when all connections are open";
+  if (machine.open_files_now >= needed) {
+    out.push_back({Level::Ok, "open files", text});
+    return;
+  }
+  const bool can_raise = machine.open_files_most >= needed;
+  out.push_back({Level::Warn, "open files", text,
+                 can_raise ? "run ulimit -n " + std::to_string(needed) + " before the start"
+                           : "lower storage.max_conns or raise the hard limit of open files"});
+}
+
+void look_at_keys(const kit::AuthConfig& auth, std::int64_t now, Findings& out) {
+  if (auth.keys_dir.empty()) {
+    out.push_back({Level::Warn, "keys", "auth.keys_dir is not set: tokens end with the process",
+                   "run ron key gen --keys DIR and set auth.keys_dir"});
+    return;
+  }
+  const auto mode = platform::posix::file_mode(auth.keys_dir);
+  if (mode && (*mode & 077U) != 0) {
+    out.push_back({Level::Warn, "keys", "others may enter " + auth.keys_dir,
+                   "run chmod 700 " + auth.keys_dir});
+  }
+  platform::posix::SystemRandom random;
+  const auto keyring = load_keyring(auth, random, now);
+  if (!keyring) {
+    out.push_back({Level::Fail, "keys", keyring.error().message,
+                   "ron key gen --keys DIR makes a usable directory"});
+    return;
+  }
+  const auth::RootKey& active = (*keyring)->active();
+  if (active.not_after_unix_s && *active.not_after_unix_s <= now) {
+    out.push_back(
+        {Level::Fail, "keys",
+         "the newest key " + active.id + " ended " + auth::print_rfc3339(*active.not_after_unix_s),
+         "run ron key gen --keys " + auth.keys_dir});
+    return;
+  }
+  out.push_back({Level::Ok, "keys",
+                 std::to_string((*keyring)->keys().size()) + " usable, active " + active.id});
+}
+
+// Opens the listeners the way a start does; jobs run on the machine's first core.
+class PortCheck : public platform::Job {
+ public:
+  PortCheck(const storage::StorageConfig& config, platform::posix::PosixHost& machine,
+            Findings& out)
+      : Job(&PortCheck::go), config_(config), machine_(machine), out_(out) {}
+
+ private:
+  static void go(Job& job) noexcept {
+    auto& check = static_cast<PortCheck&>(job);
+    check.look("storage.bind", check.config_.bind);
+    check.look("storage.admin", check.config_.admin);
+    check.machine_.stop();
+  }
+  void look(const std::string& key, const config::Address& address) {
+    const auto endpoint = platform::Endpoint::parse(config::print(address));
+    if (!endpoint) {
+      out_.push_back({Level::Fail, "port", key + ": " + endpoint.error().message, "set " + key});
+      return;
+    }
+    const auto listener = machine_.host().net.listen(*endpoint);
+    if (listener) {
+      out_.push_back({Level::Ok, "port", key + ": " + endpoint->text() + " is free"});
+    } else {
+      out_.push_back({Level::Fail, "port", key + ": " + listener.error().message,
+                      "stop what listens there, or set " + key});
+    }
+  }
+
+  const storage::StorageConfig& config_;
+  platform::posix::PosixHost& machine_;
+  Findings& out_;
+};
+
+void look_at_machine(const storage::StorageConfig& config, Findings& out) {
+  platform::posix::PosixHost machine;
+  PortCheck ports(config, machine, out);
+  machine.run(ports);
+  if (machine.disk().engine() == platform::posix::DiskEngine::Uring) {
+    out.push_back({Level::Ok, "disk", "io_uring is available"});
+  } else {
+    out.push_back({Level::Warn, "disk", "io_uring is refused; files go through threads instead",
+                   "allow io_uring in the sandbox or in kernel.io_uring_disabled"});
+  }
+}
+
+std::string_view name(Level level) {
+  switch (level) {
+    case Level::Ok:
+      return "ok  ";
+    case Level::Warn:
+      return "warn";
+    case Level::Fail:
+      return "fail";
+  }
+  return "";
+}
+
+}  // namespace
+
+Findings judge(const config::Config& config, const platform::posix::Machine& machine,
+               std::size_t cores) {
+  Findings out;
+  const auto storage = config.get(storage::storage_section());
+  if (!storage->amnesia) {
+    out.push_back({Level::Fail, "storage", "this build keeps objects in memory only",
+                   "start with --amnesia or set storage.amnesia = true"});
+  }
+  judge_descriptors(*storage, machine, cores, out);
+  if (machine.huge_pages) {
+    out.push_back({Level::Ok, "huge pages", "memory can be collapsed into huge pages"});
+  } else {
+    out.push_back({Level::Warn, "huge pages", "not on demand here; large objects cost more CPU",
+                   "Linux 6.1 or later with transparent huge pages offers them"});
+  }
+  judge_memory(*storage, machine, out);
+  return out;
+}
+
+Findings examine(const ServeOptions& options) {
+  Findings out;
+  const auto inputs = read_inputs(options);
+  if (!inputs) return {{Level::Fail, "config", inputs.error().message, "name a readable file"}};
+  const auto config = config::load(schema(), *inputs);
+  if (!config) {
+    for (const config::Problem& problem : config.error().list()) {
+      out.push_back({Level::Fail, "config", problem.text()});
+    }
+    return out;
+  }
+  out.push_back({Level::Ok, "config", std::to_string((*config)->entries().size()) + " keys"});
+  const std::int64_t now = platform::posix::SystemClock().unix_ms() / 1000;
+  look_at_keys(*(*config)->get(kit::auth_section()), now, out);
+  look_at_machine(*(*config)->get(storage::storage_section()), out);
+  Findings judged = judge(**config, platform::posix::probe_machine(),
+                          core_count(*(*config)->get(runtime_section())));
+  std::ranges::move(judged, std::back_inserter(out));
+  return out;
+}
+
+std::string print(const Findings& findings) {
+  std::size_t width = 0;
+  for (const Finding& finding : findings) width = std::max(width, finding.topic.size());
+  std::string out;
+  for (const Finding& finding : findings) {
+    std::string topic = finding.topic;
+    topic.resize(width, ' ');
+    out += std::string(name(finding.level)) + "  " + topic + "  " + finding.text;
+    if (!finding.advice.empty()) out += "; " + finding.advice;
+    out += "\n";
+  }
+  return out;
+}
+
+bool has_failure(const Findings& findings) noexcept {
+  return std::ranges::any_of(findings,
+                             [](const Finding& finding) { return finding.level == Level::Fail; });
+}
+
+}  // namespace ron::app

@@ -1,0 +1,33 @@
+// `ron doctor`: would a start with this configuration go well on this machine?
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/process.h"
+#include "config/load.h"
+#include "platform/posix/probe.h"
+
+namespace ron::app {
+
+struct Finding {
+  enum class Level : std::uint8_t { Ok, Warn, Fail };
+  Level level = Level::Ok;
+  std::string topic;
+  std::string text;
+  std::string advice = {};  // what to do about it
+};
+
+// Judges the configuration against what the machine offers. Pure.
+std::vector<Finding> judge(const config::Config& config, const platform::posix::Machine& machine,
+                           std::size_t cores);
+
+// Everything: configuration, keys, ports, machine. Opens and closes listeners for a moment.
+std::vector<Finding> examine(const ServeOptions& options);
+
+// One line per finding: `warn  memory  …; advice`.
+std::string print(const std::vector<Finding>& findings);
+bool has_failure(const std::vector<Finding>& findings) noexcept;
+
+}  // namespace ron::app

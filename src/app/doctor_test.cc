@@ -1,0 +1,95 @@
+#include "app/doctor.h"
+
+#include <gtest/gtest.h>
+
+#include "app/budget.h"
+#include "services/storage/config.h"
+
+namespace ron::app {
+namespace {
+
+std::shared_ptr<const config::Config> loaded(std::vector<std::string> flags) {
+  config::Inputs inputs;
+  inputs.flags = std::move(flags);
+  inputs.flags.emplace_back("storage.amnesia=true");
+  const auto outcome = config::load(schema(), inputs);
+  EXPECT_TRUE(outcome) << outcome.error().text();
+  return outcome.value();
+}
+
+platform::posix::Machine large_machine() {
+  return {.memory_bytes = 1024 * base::kGiB,
+          .open_files_now = 1'000'000,
+          .open_files_most = 1'000'000,
+          .huge_pages = true};
+}
+
+std::string judged(const std::vector<std::string>& flags, const platform::posix::Machine& machine) {
+  return print(judge(*loaded(flags), machine, 2));
+}
+
+TEST(Doctor, ALargeMachineIsFine) {
+  const std::vector<Finding> findings = judge(*loaded({}), large_machine(), 2);
+  EXPECT_FALSE(has_failure(findings));
+  EXPECT_EQ(print(findings).find("warn"), std::string::npos) << print(findings);
+}
+
+TEST(Doctor, TooFewDescriptorsAreAWarning) {
+  platform::posix::Machine machine = large_machine();
+  machine.open_files_now = 1024;
+  EXPECT_NE(judged({}, machine).find("ulimit -n "), std::string::npos);
+  machine.open_files_most = 1024;
+  EXPECT_NE(judged({}, machine).find("lower storage.max_conns"), std::string::npos);
+  EXPECT_EQ(judged({"storage.max_conns=100"}, machine).find("warn"), std::string::npos);
+}
+
+TEST(Doctor, ACacheLargerThanTheMemoryFails) {
+  platform::posix::Machine machine = large_machine();
+  machine.memory_bytes = 64 * base::kMiB;
+  EXPECT_TRUE(has_failure(judge(*loaded({}), machine, 2)));
+  machine.memory_bytes = base::kGiB;
+  const std::vector<Finding> findings = judge(*loaded({}), machine, 2);
+  EXPECT_FALSE(has_failure(findings));
+  EXPECT_NE(print(findings).find("warn  memory"), std::string::npos);
+}
+
+TEST(Doctor, ObjectsOnDiskAreNotInThisBuild) {
+  config::Inputs inputs;
+  const auto config = config::load(schema(), inputs).value();
+  EXPECT_TRUE(has_failure(judge(*config, large_machine(), 2)));
+}
+
+TEST(Doctor, AnUnusableConfigurationIsTheOnlyFinding) {
+  const std::vector<Finding> findings =
+      examine({.config_file = "", .flags = {"storage.max_cons=1"}, .token_out = ""});
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(print(findings),
+            "fail  config  flag: storage.max_cons: unknown key; did you mean storage.max_conns?\n");
+}
+
+TEST(Budget, IsTheSumOfItsAddends) {
+  const auto config = loaded({"storage.cache_bytes=1GiB"});
+  const auto budget = memory_budget(*config->get(storage::storage_section()));
+  std::uint64_t sum = 0;
+  for (const Addend& addend : budget) {
+    EXPECT_GT(addend.bytes(), 0U) << addend.what;
+    sum += addend.bytes();
+  }
+  EXPECT_EQ(total_bytes(budget), sum);
+  EXPECT_EQ(budget[0].bytes(), base::kGiB);
+}
+
+TEST(Budget, GrowsWithEveryLimitItNames) {
+  const auto total = [](const std::string& flag) {
+    return total_bytes(memory_budget(*loaded({flag})->get(storage::storage_section())));
+  };
+  const std::uint64_t before = total("storage.amnesia=true");
+  for (const char* flag :
+       {"storage.cache_bytes=1GiB", "storage.server.max_inflight=1024", "storage.max_conns=4096",
+        "storage.channels.work=1024", "storage.channels.events=2048"}) {
+    EXPECT_GT(total(flag), before) << flag;
+  }
+}
+
+}  // namespace
+}  // namespace ron::app

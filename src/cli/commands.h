@@ -1,0 +1,21 @@
+// The commands of this folder as they join the command line. Only their .cc files see CLI11.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace ron::cli {
+
+// What the parsed command line asks for. It runs after parsing, so that a failing command is not
+// taken for bad usage.
+using Action = std::function<int()>;
+
+// Each adds its commands below `root`; parsing one of them sets `chosen`, which must outlive the
+// parse.
+void add_token_commands(CLI::App& root, Action& chosen);
+void add_key_commands(CLI::App& root, Action& chosen);
+
+}  // namespace ron::cli

@@ -1,0 +1,49 @@
+#include "cli/key_files.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "platform/posix/files.h"
+
+namespace ron::cli {
+
+using base::Code;
+using base::fail;
+
+base::Result<KeyFile> read_key_file(const std::string& path) {
+  const auto mode = platform::posix::file_mode(path);
+  if (!mode) return fail(mode.error());
+  if ((*mode & 077U) != 0) {
+    return fail(Code::Malformed, "'" + path + "': others may read this key; run chmod 600 on it");
+  }
+  const auto text = platform::posix::read_small_file(path, auth::kMaxKeyFileBytes);
+  if (!text) return fail(text.error());
+  auto key = auth::parse_key_file(*text);
+  if (!key) return fail(Code::Malformed, "'" + path + "': " + key.error().message);
+  return KeyFile{path, std::move(*key)};
+}
+
+base::Result<std::vector<KeyFile>> read_key_directory(const std::string& directory) {
+  const auto names = platform::posix::list_directory(directory);
+  if (!names) return fail(names.error());
+  std::vector<KeyFile> keys;
+  for (const std::string& name : *names) {
+    if (!name.ends_with(".key")) continue;
+    auto key = read_key_file(directory + "/" + name);
+    if (!key) return fail(key.error());
+    keys.push_back(std::move(*key));
+  }
+  if (keys.empty()) return fail(Code::Malformed, "'" + directory + "' holds no *.key file");
+  return keys;
+}
+
+base::Result<auth::Keyring> keyring_of(std::vector<auth::RootKey> keys, auth::DenyList denied) {
+  std::ranges::sort(keys, std::greater(),
+                    [](const auth::RootKey& key) { return std::pair(key.created_unix_s, key.id); });
+  auth::RootKey active = std::move(keys.front());
+  keys.erase(keys.begin());
+  return auth::Keyring::make(std::move(active), std::move(keys), std::move(denied));
+}
+
+}  // namespace ron::cli

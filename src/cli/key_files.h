@@ -1,0 +1,25 @@
+// Root keys on disk: `*.key` files that nobody but their owner may read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "auth/keyring.h"
+#include "base/result.h"
+
+namespace ron::cli {
+
+struct KeyFile {
+  std::string path;
+  auth::RootKey key;
+};
+
+// Errors name the file and never quote what is in it. Malformed when others may read it.
+base::Result<KeyFile> read_key_file(const std::string& path);
+// Every *.key of the directory by name; Malformed when there is none.
+base::Result<std::vector<KeyFile>> read_key_directory(const std::string& directory);
+
+// The newest key mints, the others verify. `keys` must not be empty.
+base::Result<auth::Keyring> keyring_of(std::vector<auth::RootKey> keys, auth::DenyList denied);
+
+}  // namespace ron::cli

@@ -1,0 +1,63 @@
+#include "platform/posix/probe.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <string>
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "platform/posix/files.h"
+
+namespace ron::platform::posix {
+namespace {
+
+constexpr std::size_t kHugePageBytes = 2 * base::kMiB;
+constexpr int kMadvCollapse = 25;  // MADV_COLLAPSE, Linux 6.1; missing from older headers
+
+std::uint64_t memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  std::uint64_t bytes = 0;
+  if (pages > 0 && page_bytes > 0) {
+    bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+  }
+  // "max" when there is no limit; no such file outside control groups.
+  const auto limit = read_small_file("/sys/fs/cgroup/memory.max", 64);
+  if (!limit) return bytes;
+  std::uint64_t allowed = 0;
+  const auto [end, error] = std::from_chars(limit->data(), limit->data() + limit->size(), allowed);
+  return error == std::errc{} ? std::min(bytes, allowed) : bytes;
+}
+
+bool can_collapse() {
+  constexpr std::size_t kBytes = 2 * kHugePageBytes;  // holds one aligned huge page
+  void* mapped = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return false;
+  const auto start = reinterpret_cast<std::uintptr_t>(mapped);
+  const std::uintptr_t aligned = (start + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+  auto* page = static_cast<std::byte*>(mapped) + (aligned - start);
+  std::memset(page, 1, kHugePageBytes);
+  const bool collapsed = madvise(page, kHugePageBytes, kMadvCollapse) == 0;
+  munmap(mapped, kBytes);
+  return collapsed;
+}
+
+}  // namespace
+
+Machine probe_machine() {
+  Machine machine;
+  machine.memory_bytes = memory_bytes();
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    machine.open_files_now = files.rlim_cur;
+    machine.open_files_most = files.rlim_max;
+  }
+  machine.huge_pages = can_collapse();
+  return machine;
+}
+
+}  // namespace ron::platform::posix

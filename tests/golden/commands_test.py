@@ -1,0 +1,207 @@
+"""What the commands of `ron` answer: exit codes, errors of one line, help with examples.
+
+Run by ctest; by hand: commands_test.py --ron build/release/ron
+"""
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+OPTIONS = None
+COMMANDS = ("config", "doctor", "key", "storage", "token", "topology", "version")
+
+
+class Commands(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="ron-commands-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_ron(self, *arguments, environment=None, given=""):
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("RON_")}
+        return subprocess.run([OPTIONS.ron, *arguments], capture_output=True, text=True,
+                              timeout=60, cwd=self.folder, input=given,
+                              env={**inherited, **(environment or {})})
+
+    def refused(self, status, *arguments, **more):
+        """The one line of a refusal, without its `ron: `."""
+        done = self.run_ron(*arguments, **more)
+        self.assertEqual(done.returncode, status, done)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, r"\Aron: [^\n]+\n\Z")
+        return done.stderr[5:-1]
+
+    def answer(self, *arguments, **more):
+        done = self.run_ron(*arguments, **more)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(done.stderr, "")
+        return done.stdout
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    # Usage.
+
+    def test_what_there_is_no_command_for_is_answered_with_those_there_are(self):
+        there_are = ", ".join(COMMANDS)
+        self.assertTrue(self.refused(2).startswith("say what to do: " + there_are))
+        self.assertEqual(self.refused(2, "up"),
+                         "no command 'up' in this build; there are " + there_are)
+        self.assertIn("did you mean storage?", self.refused(2, "stroage"))
+        self.assertEqual(self.refused(2, "token", "mnt"),
+                         "no command 'token mnt' in this build (did you mean mint?); "
+                         "there are attenuate, inspect, mint")
+        self.assertIn("token needs a command: attenuate, inspect, mint", self.refused(2, "token"))
+
+    def test_bad_options_are_bad_usage(self):
+        self.assertIn("no option --frob", self.refused(2, "storage", "--frob=1"))
+        self.assertIn("no option --frob", self.refused(2, "--frob"))
+        self.assertIn("--log-level", self.refused(2, "storage", "--log-level", "loud"))
+        self.assertIn("--log-format", self.refused(2, "storage", "--log-format", "xml"))
+        self.assertIn("--format", self.refused(2, "config", "show", "--format", "yaml"))
+        self.assertIn("--scope", self.refused(2, "token", "mint", "--keys", "k"))
+        self.assertIn("--url", self.refused(2, "topology", "--static", "--url", "http://[::1]:1"))
+        self.assertIn("http://127.0.0.1:9081", self.refused(2, "topology", "--url", "nonsense"))
+
+    def test_flags_of_later_builds_say_so(self):
+        self.assertEqual(self.refused(2, "storage", "--amnesia", "--uds", "s"),
+                         "not in this build: --uds (Unix sockets)")
+        self.assertIn("not in this build: --data", self.refused(2, "storage", "--data", "d"))
+
+    def test_surplus_words_are_not_repeated(self):
+        for arguments in (("token", "attenuate", "hunter2"), ("token", "inspect", "a", "hunter2"),
+                          ("storage", "--set", "log.level=info", "hunter2")):
+            self.assertNotIn("hunter2", self.refused(2, *arguments))
+
+    def test_help_shows_examples(self):
+        for command in (["storage"], ["token", "mint"], ["token", "attenuate"],
+                        ["token", "inspect"], ["key", "gen"], ["key", "show"], ["config", "check"],
+                        ["config", "show"], ["topology"], ["doctor"]):
+            text = self.answer(*command, "--help")
+            self.assertIn("ron " + " ".join(command), text.split("Example", 1)[1], command)
+        self.assertIn("First steps:", self.answer("--help"))
+
+    def test_version(self):
+        self.assertRegex(self.answer("version"), r"\Aron \d+\.\d+\.\d+\n\Z")
+        self.assertEqual(self.answer("--version"), self.answer("version"))
+
+    # A start that fails.
+
+    def test_a_failed_start_names_the_key_or_file(self):
+        self.assertIn("storage.amnesia", self.refused(1, "storage"))
+        self.assertIn("none.toml", self.refused(1, "storage", "--config", "none.toml"))
+        self.assertIn("storage.max_conns", self.refused(1, "storage", "--set", "storage.max_cons=1"))
+        self.assertIn("auth.keys_dir",
+                      self.refused(1, "storage", "--amnesia", "--set", "auth.keys_dir=none"))
+        self.assertIn("storage.bind", self.refused(1, "storage", "--amnesia", "--bind", "x:1"))
+        self.assertIn("auth.deny", self.refused(1, "storage", "--amnesia", "--set", "auth.deny=x"))
+
+    def test_every_problem_has_its_line(self):
+        self.write("ron.toml", "[storage]\nmax_conns = 0\nmax_rps = 3\n")
+        done = self.run_ron("storage", "--config", "ron.toml")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.split("\n"), [
+            "ron: ron.toml:3: storage.max_rps: unknown key; did you mean storage.server.max_rps?",
+            "ron: ron.toml:2: storage.max_conns: 0 is too small; allowed 1 to 1000000", ""])
+
+    # Configuration.
+
+    def test_config_check(self):
+        self.assertRegex(self.answer("config", "check"), r"\Aok: \d+ keys, 0 of them set\n\Z")
+        self.write("ron.toml", "[storage.storage]\namnesia = true\n")
+        self.assertIn(" 2 of them set", self.answer(
+            "config", "check", "--config", "ron.toml", "--set", "storage.server.max_rps=9"))
+        self.assertEqual(
+            self.refused(1, "config", "check", "--config", "ron.toml",
+                         environment={"RON_STORAGE__CAHCE_BYTES": "1GiB"}),
+            "env RON_STORAGE__CAHCE_BYTES: storage.cahce_bytes: unknown key; "
+            "did you mean storage.cache_bytes?")
+        self.assertIn("auth.deny", self.refused(1, "config", "check", "--set", "auth.deny=x"))
+
+    def test_config_show_says_where_values_come_from(self):
+        self.write("ron.toml", "[storage.storage]\ncache_bytes = \"1GiB\"\n")
+        arguments = ("config", "show", "--config", "ron.toml", "--set", "log.level=warn")
+        environment = {"RON_STORAGE__STORAGE__AMNESIA": "true"}
+        text = self.answer(*arguments, environment=environment)
+        self.assertRegex(text, r"\nstorage\.cache_bytes +1GiB +ron\.toml:2\n")
+        self.assertRegex(text, r"\nstorage\.amnesia +true +env RON_STORAGE__STORAGE__AMNESIA\n")
+        self.assertRegex(text, r"\nlog\.level +warn +flag\n")
+        shown = json.loads(self.answer(*arguments, "--format", "json", environment=environment))
+        self.assertEqual(shown["storage.cache_bytes"],
+                         {"value": "1GiB", "source": "ron.toml:2", "reload": "hot"})
+
+    def test_config_show_writes_a_file_that_means_the_same(self):
+        settings = ("--set", "storage.amnesia=true", "--set", "storage.server.max_rps=9")
+        self.write("made.toml", self.answer("config", "show", *settings, "--format", "toml"))
+
+        def values(*arguments):
+            shown = json.loads(self.answer("config", "show", *arguments, "--format", "json"))
+            return {key: entry["value"] for key, entry in shown.items()}
+
+        self.assertEqual(values("--config", "made.toml"), values(*settings))
+
+    def test_both_spellings_of_a_key_are_an_error(self):
+        self.assertIn("is given twice", self.refused(
+            1, "storage", "--amnesia", "--set", "storage.storage.amnesia=true"))
+
+    # Topology and doctor.
+
+    def test_topology_as_declared(self):
+        self.assertIn("listener -> put-worker", self.answer("topology", "--static"))
+        declared = json.loads(self.answer("topology", "--static", "--format", "json"))
+        self.assertEqual(declared[0]["service"], "svc-storage")
+        self.assertTrue(self.answer("topology", "--static", "--format", "mermaid")
+                        .startswith("flowchart LR\n"))
+        self.assertIn("http://127.0.0.1:1: ",
+                      self.refused(1, "topology", "--url", "http://127.0.0.1:1"))
+
+    def test_doctor_says_what_to_do(self):
+        free = ("--set", "storage.bind=127.0.0.1:0", "--set", "storage.admin=127.0.0.1:0")
+        done = self.run_ron("doctor", *free)
+        self.assertEqual(done.returncode, 1, "objects on disk are not in this build")
+        self.assertRegex(done.stdout, r"(?m)^fail  storage .*--amnesia")
+        self.run_ron("key", "gen", "--keys", "keys")
+        done = self.run_ron("doctor", *free, "--set", "storage.amnesia=true", "--set",
+                            "auth.keys_dir=keys", "--set", "storage.server.max_inflight=1",
+                            "--set", "storage.max_conns=8")
+        self.assertEqual(done.returncode, 0, done)
+        for line in done.stdout.strip().split("\n"):
+            self.assertRegex(line, r"\A(ok  |warn)  ")
+        self.assertRegex(done.stdout, r"(?m)^ok +memory .*storage\.cache_bytes")
+        self.assertRegex(done.stdout, r"(?m)^ok +keys +1 usable, active k[0-9a-f]{16}$")
+
+    # Secrets.
+
+    def test_tokens_come_from_files_standard_input_and_the_environment(self):
+        self.answer("key", "gen", "--keys", "keys")
+        token = self.answer("token", "mint", "--keys", "keys", "--scope", "storage:write")
+        self.assertEqual(self.answer("token", "mint", "--keys", "keys", "--scope", "storage:write",
+                                     "--out", "t"), "")
+        self.assertEqual(os.stat(os.path.join(self.folder, "t")).st_mode & 0o777, 0o600)
+        by_name = [self.answer("token", "inspect", "-", given=token),
+                   self.answer("token", "inspect", environment={"RON_TOKEN": token.strip()})]
+        self.assertEqual(by_name[0], by_name[1])
+        self.assertRegex(self.answer("token", "inspect", "t"), r"fingerprint: [0-9a-f]{8}\n")
+        self.assertIn("RON_TOKEN", self.refused(1, "token", "inspect"))
+        self.assertNotIn(token.strip(), self.refused(1, "token", "inspect", token.strip()))
+
+    def test_nothing_prints_a_secret(self):
+        said = self.answer("key", "gen", "--keys", "keys")
+        name = os.listdir(os.path.join(self.folder, "keys"))[0]
+        with open(os.path.join(self.folder, "keys", name), encoding="utf-8") as file:
+            secret = re.split(r"\s", file.read())[2]
+        self.assertNotIn(secret, said + self.answer("key", "show", "keys"))
+        self.assertIn("not replaced", self.refused(1, "key", "gen", "--out", "keys/" + name))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ron", required=True)
+    OPTIONS, rest = parser.parse_known_args()
+    OPTIONS.ron = os.path.abspath(OPTIONS.ron)
+    unittest.main(argv=[sys.argv[0], *rest])

@@ -1,0 +1,92 @@
+// A live svc-storage exposes the metrics that are declared, and no others.
+#include <optional>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "app/keys.h"
+#include "app/reference.h"
+#include "app/schema.h"
+#include "platform/sim/world.h"
+#include "platform/test_support.h"
+#include "services/kit/capability_gate.h"
+#include "services/storage/service.h"
+
+namespace ron {
+namespace {
+
+using namespace std::chrono_literals;
+
+using Names = std::set<std::string_view>;
+
+// Declared for all services; svc-storage calls no upstream and has nothing to retry yet.
+const Names kNotOfStorage = {
+    "backoff_retries_total",       "breaker_open_total",   "breaker_state",
+    "http_client_connections",     "tasks_canceled_total", "upstream_errors_total",
+    "upstream_stale_retries_total"};
+// Appear with their first count.
+const Names kOnFirstUse = {"http_requests_total", "storage_reload_fail_total",
+                           "storage_reload_success_total"};
+
+// A service that was started and stopped on a simulated machine, as far as a metric can tell.
+class LiveStorage {
+ public:
+  LiveStorage() : logs_({.unix_ms = [this] { return world_.unix_ms(); }}) {
+    config::Inputs inputs;
+    inputs.flags = {"storage.amnesia=true"};
+    config_ = config::load(app::schema(), inputs).value();
+    keyring_ = app::load_keyring(*config_->get(kit::auth_section()), node_.host().random,
+                                 world_.unix_ms() / 1000)
+                   .value();
+    const platform::test::Root life(node_.core(), live());
+    EXPECT_EQ(world_.run_until([&] { return life.done(); }, 1min), platform::sim::Outcome::Done);
+    service_.reset();
+  }
+  [[nodiscard]] const Names& exposed() const noexcept { return exposed_; }
+
+ private:
+  platform::Task<void> live() {
+    service_.emplace(node_.host(), config_, keyring_, logs_);
+    const auto started = co_await service_->start();
+    EXPECT_TRUE(started) << started.error().message;
+    for (const runtime::FamilyReading& family : service_->meters().collect()) {
+      exposed_.insert(family.decl->name);
+    }
+    co_await service_->stop();
+  }
+
+  platform::sim::World world_{1};
+  platform::sim::Node& node_ = world_.add_node({.cores = 2});
+  observe::LogHub logs_;
+  std::shared_ptr<const config::Config> config_;
+  std::shared_ptr<const auth::Keyring> keyring_;
+  std::optional<storage::Service> service_;
+  Names exposed_;
+};
+
+Names declared() {
+  Names names;
+  for (const runtime::MetricDecl* decl : app::declared_metrics()) names.insert(decl->name);
+  return names;
+}
+
+TEST(Metrics, AreDeclaredOnce) { EXPECT_EQ(declared().size(), app::declared_metrics().size()); }
+
+TEST(Metrics, EveryExposedOneIsDeclared) {
+  const Names known = declared();
+  for (const std::string_view name : LiveStorage().exposed()) {
+    EXPECT_TRUE(known.contains(name)) << name << ": add its list to app::declared_metrics()";
+  }
+}
+
+TEST(Metrics, EveryDeclaredOneIsExposedOrSaidNotToBe) {
+  const LiveStorage live;
+  for (const std::string_view name : declared()) {
+    const bool is_absent = kNotOfStorage.contains(name) || kOnFirstUse.contains(name);
+    EXPECT_NE(live.exposed().contains(name), is_absent) << name;
+  }
+}
+
+}  // namespace
+}  // namespace ron
