@@ -200,10 +200,7 @@ platform::Task<base::Result<platform::Endpoint>> Server::bind(platform::Endpoint
     const auto prepare = [owner = core.get(), endpoint] { return owner->prepare(endpoint); };
     const base::Result<platform::Endpoint> bound = co_await runtime::call_on(&core->home, prepare);
     if (!bound) {
-      for (const auto& other : cores_) {
-        const auto discard = [owner = other.get()] { return owner->discard(); };
-        co_await runtime::call_on(&other->home, discard);
-      }
+      co_await discard();
       co_return base::fail(bound.error());
     }
     endpoint = *bound;
@@ -215,14 +212,18 @@ platform::Task<void> Server::run(std::size_t core, runtime::Shutdown shutdown) {
   return cores_[core]->run(std::move(shutdown));
 }
 
-platform::Task<base::Result<platform::Endpoint>> Server::rebind(platform::Endpoint endpoint) {
-  base::Result<platform::Endpoint> bound = co_await bind(endpoint);
-  if (!bound) co_return bound;
+platform::Task<void> Server::adopt() {
   for (const auto& core : cores_) {
-    const auto adopt = [owner = core.get()] { return owner->adopt(); };
-    co_await runtime::call_on(&core->home, adopt);
+    const auto take = [owner = core.get()] { return owner->adopt(); };
+    co_await runtime::call_on(&core->home, take);
   }
-  co_return bound;
+}
+
+platform::Task<void> Server::discard() {
+  for (const auto& core : cores_) {
+    const auto drop = [owner = core.get()] { return owner->discard(); };
+    co_await runtime::call_on(&core->home, drop);
+  }
 }
 
 platform::Task<void> Server::apply(std::shared_ptr<const ServerSettings> settings) {

@@ -3,7 +3,8 @@
 //
 //   bind()           opens the listeners, so that a start can fail before anything runs
 //   run(core, stop)  the supervised task of one core: accepts until told to stop, then drains
-//   rebind()         moves to another endpoint: new listeners first, then the old connections drain
+//   adopt()          moves to what another bind() opened: new listeners first, then the old
+//                    connections drain
 #pragma once
 
 #include <functional>
@@ -35,13 +36,15 @@ class Server {
   Server& operator=(const Server&) = delete;
   ~Server();
 
-  // Opens one listener per core; all on the port the first one got. Not cancel-safe.
+  // Opens one listener per core, all on the port the first one got, or none. Not cancel-safe.
   platform::Task<base::Result<platform::Endpoint>> bind(platform::Endpoint endpoint);
   // Serves on one core until stopped; returns when its last connection has ended. Aborting it cuts
   // them.
   platform::Task<void> run(std::size_t core, runtime::Shutdown shutdown);
-  // All cores listen on the new endpoint, or none does and the old one stays. Not cancel-safe.
-  platform::Task<base::Result<platform::Endpoint>> rebind(platform::Endpoint endpoint);
+  // What a later bind() opened takes over and the old connections drain, or it is closed unused:
+  // two steps, so that several servers move together or not at all. Not cancel-safe.
+  platform::Task<void> adopt();
+  platform::Task<void> discard();
   // Every core uses the new settings for its next request. Not cancel-safe.
   platform::Task<void> apply(std::shared_ptr<const ServerSettings> settings);
 

@@ -17,7 +17,8 @@ Task<Response> large(Request*) {
 }
 
 Task<void> do_rebind(Server* server, platform::Endpoint to, bool* moved) {
-  const auto bound = co_await server->rebind(to);
+  const auto bound = co_await server->bind(to);
+  if (bound) co_await server->adopt();
   *moved = bound.has_value();
 }
 

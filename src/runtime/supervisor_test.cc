@@ -220,6 +220,18 @@ TEST_F(SupervisorTest, SlowButInTimeIsNotAborted) {
   EXPECT_EQ(stopping.value(), 0U);
 }
 
+TEST_F(SupervisorTest, ChildrenOfOneKindDrainTogether) {
+  for (std::size_t core = 0; core < 2; ++core) {
+    scene.start(kTestTasks[1], cores[core],
+                [](Shutdown shutdown) { return slow_to_stop(2s, std::move(shutdown)); });
+  }
+  cores.run();
+  Running stopping(cores[0], scene.supervisor.stop(StopReason::Signal, 3s));
+  cores.advance(2s);
+  ASSERT_TRUE(stopping.done());
+  EXPECT_EQ(stopping.value(), 0U);
+}
+
 TEST_F(SupervisorTest, AbortNowCutsTheDrainShort) {
   scene.start_stubborn(cores[1]);
   cores.run();

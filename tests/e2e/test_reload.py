@@ -95,10 +95,12 @@ class Hot(Reload):
         body = os.urandom(20000)
         path = "/o/" + self.server.put(body)
         served = collections.Counter()
+        connections = [self.server.connect() for _ in range(4)]
+        for connection in connections:
+            self.addCleanup(connection.close)
 
-        def work(index, connections={}):  # noqa: B006: one connection per worker
-            connection = connections.setdefault(index, None) or self.server.connect()
-            connections[index] = connection
+        def work(index):
+            connection = connections[index]
             response = connection.ask("GET", path)
             assert response.status == 200 and response.body == body and not response.closes
             response = connection.ask("POST", "/o", [self.server.auth], b"%d %d" % (index, served[index]))
@@ -107,7 +109,7 @@ class Hot(Reload):
 
         self.assertEqual(self.status_of(70000), 201)
         self.assertEqual(self.debug_lines(), 0)
-        load = ron.Load(4, work)
+        load = ron.Load(len(connections), work)
         strict = toml(storage__read_timeout='"400ms"', storage__limits__max_body_bytes='"64KiB"', log__level='"debug"')
         for _ in range(10):
             self.accepted(strict)

@@ -158,18 +158,27 @@ platform::Task<base::Result<Endpoints>> Service::reload(
   const auto before = settings();
   const auto after = next.config->get(storage_section());
   const auto auth = next.config->get(kit::auth_section());
-  if (before->bind != after->bind) {
-    const auto moved = co_await move_listener(&server_, after->bind);
-    if (!moved)
-      co_return base::fail(base::Code::Internal, "storage.bind: " + moved.error().message);
-    endpoints_.bind = *moved;
+  Endpoints next_endpoints = endpoints_;
+  const bool bind_moves = before->bind != after->bind;
+  const bool admin_moves = before->admin != after->admin;
+  // Both are opened before either is used: a reload that fails leaves everything as it was.
+  if (bind_moves) {
+    const auto opened = co_await open_listener(&server_, after->bind);
+    if (!opened)
+      co_return base::fail(base::Code::Internal, "storage.bind: " + opened.error().message);
+    next_endpoints.bind = *opened;
   }
-  if (before->admin != after->admin) {
-    const auto moved = co_await move_listener(&admin_server_, after->admin);
-    if (!moved)
-      co_return base::fail(base::Code::Internal, "storage.admin: " + moved.error().message);
-    endpoints_.admin = *moved;
+  if (admin_moves) {
+    const auto opened = co_await open_listener(&admin_server_, after->admin);
+    if (!opened) {
+      if (bind_moves) co_await server_.discard();
+      co_return base::fail(base::Code::Internal, "storage.admin: " + opened.error().message);
+    }
+    next_endpoints.admin = *opened;
   }
+  if (bind_moves) co_await server_.adopt();
+  if (admin_moves) co_await admin_server_.adopt();
+  endpoints_ = next_endpoints;
   gate_.apply(std::move(keyring), auth->public_reads);
   config_.set(next.config);
   meters_.counter(metrics::kReloadSuccessTotal).add();
@@ -180,11 +189,11 @@ platform::Task<base::Result<Endpoints>> Service::reload(
   co_return endpoints_;
 }
 
-platform::Task<base::Result<platform::Endpoint>> Service::move_listener(http::Server* server,
+platform::Task<base::Result<platform::Endpoint>> Service::open_listener(http::Server* server,
                                                                         config::Address to) {
   const auto parsed = endpoint(to);
   if (!parsed) co_return base::fail(parsed.error());
-  co_return co_await server->rebind(*parsed);
+  co_return co_await server->bind(*parsed);
 }
 
 void Service::count_reload_failure(config::ReloadFail fail) {

@@ -66,7 +66,7 @@ class Service {
  private:
   runtime::SupervisorEvents events();
   platform::Task<void> reloader(runtime::Shutdown shutdown);
-  platform::Task<base::Result<platform::Endpoint>> move_listener(http::Server* server,
+  platform::Task<base::Result<platform::Endpoint>> open_listener(http::Server* server,
                                                                  config::Address to);
   [[nodiscard]] kit::Readiness readiness() const;
   [[nodiscard]] std::shared_ptr<const StorageConfig> settings() const;
