@@ -16,17 +16,23 @@
 #include "http/head.h"
 #include "http/settings.h"
 #include "platform/task.h"
+#include "runtime/deadline.h"
 
 namespace ron::http {
 
 class Wire;
+enum class WireEnd : std::uint8_t;
 
 class BodyReader {
  public:
   BodyReader(Wire& wire, const RequestHead& head, const ServerSettings& settings, Coding coding);
 
+  // The request's deadline, once it is known: dribbling a body does not stretch it.
+  void set_deadline(runtime::Deadline deadline) noexcept { deadline_ = deadline; }
+
   // The next piece as it came over the wire; empty at the end. Valid until the next call.
-  // Errors: BodyCap, ReadTimeout, Malformed, Canceled (the peer left). Cancel-safe.
+  // Errors: BodyCap, ReadTimeout, Timeout (the deadline), Malformed, Canceled (the peer left).
+  // Cancel-safe.
   platform::Task<base::Result<base::ByteView>> next_raw();
 
   // The whole body after guarded decoding. Cancel-safe.
@@ -41,6 +47,7 @@ class BodyReader {
   base::Result<base::ByteView> take_buffered();
   base::Result<base::ByteView> take_chunked();
   base::Error too_large() const;
+  base::Error wire_error(WireEnd end) const;
 
   Wire& wire_;
   const ServerSettings& settings_;
@@ -50,6 +57,7 @@ class BodyReader {
   bool finished_;
   std::uint64_t left_;  // of a body with a length
   ChunkedDecoder chunks_;
+  runtime::Deadline deadline_;
 };
 
 }  // namespace ron::http

@@ -54,7 +54,9 @@ void Wire::watch(platform::TimePoint at) noexcept {
   if (at != platform::kNever && (!armed() || due() > at)) executor_.arm(*this, at);
 }
 
-void Wire::watch_in(base::Duration timeout) noexcept { watch(executor_.now() + timeout); }
+void Wire::watch_in(base::Duration timeout, platform::TimePoint latest) noexcept {
+  watch(std::min(executor_.now() + timeout, latest));
+}
 
 void Wire::fired(platform::Timer& timer) noexcept { static_cast<Wire&>(timer).on_timer(); }
 
@@ -100,19 +102,20 @@ platform::Task<WireEnd> Wire::fill() {
   co_return WireEnd::TimedOut;
 }
 
-platform::Task<WireEnd> Wire::read_exactly(base::MutableBytes into, base::Duration timeout) {
+platform::Task<WireEnd> Wire::read_exactly(base::MutableBytes into, base::Duration timeout,
+                                           platform::TimePoint latest) {
   const std::size_t buffered = std::min(into.size(), end_ - begin_);
   if (buffered > 0) std::memcpy(into.data(), buffer_.get() + begin_, buffered);
   begin_ += buffered;
   into = into.subspan(buffered);
   release_if_empty();
-  watch_in(timeout);
+  watch_in(timeout, latest);
   while (!into.empty()) {
     if (timed_out_) co_return WireEnd::TimedOut;
     const IoResult result = stream_->try_read(into);
     if (result.ok()) {
       into = into.subspan(result.bytes);
-      watch_in(timeout);
+      watch_in(timeout, latest);
     } else if (result.would_block()) {
       co_await stream_->readable().wait();
     } else {

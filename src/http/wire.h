@@ -63,7 +63,7 @@ class Wire : private platform::Timer {
 
   // Watchdog: what is waited for must happen before `at`. Cheap: the timer itself is moved rarely.
   void watch(platform::TimePoint at) noexcept;
-  void watch_in(base::Duration timeout) noexcept;
+  void watch_in(base::Duration timeout, platform::TimePoint latest = platform::kNever) noexcept;
   void unwatch() noexcept { guard_at_ = platform::kNever; }
 
   // Tries to add bytes to pending() without waiting. WouldBlock, Eof and Failed as of the stream; a
@@ -72,9 +72,10 @@ class Wire : private platform::Timer {
   // Waits for bytes and adds them. None on success. Interrupted: interrupt() was called.
   // Cancel-safe.
   platform::Task<WireEnd> fill();
-  // Fills `into` completely, from pending bytes first; each arrival restarts the watchdog.
-  // Cancel-safe.
-  platform::Task<WireEnd> read_exactly(base::MutableBytes into, base::Duration timeout);
+  // Fills `into` completely, from pending bytes first; each arrival restarts the watchdog, which
+  // barks at `latest` in any case. Cancel-safe.
+  platform::Task<WireEnd> read_exactly(base::MutableBytes into, base::Duration timeout,
+                                       platform::TimePoint latest);
 
   // Writes all spans. A peer that takes less than kProgressBytes per `timeout` is TimedOut.
   platform::Task<WireEnd> write(std::array<base::ByteView, 2> spans, base::Duration timeout);
