@@ -10,19 +10,9 @@
 #include "http/wire.h"
 
 namespace ron::http {
-namespace {
 
 using base::Code;
 using base::fail;
-
-base::Error wire_error(WireEnd end) {
-  if (end == WireEnd::TimedOut) {
-    return {Code::ReadTimeout, "the body did not arrive within the read timeout"};
-  }
-  return {Code::Malformed, "the body ended before it was complete"};
-}
-
-}  // namespace
 
 BodyReader::BodyReader(Wire& wire, const RequestHead& head, const ServerSettings& settings,
                        Coding coding)
@@ -33,6 +23,16 @@ BodyReader::BodyReader(Wire& wire, const RequestHead& head, const ServerSettings
       continue_owed_(head.expect_continue),
       finished_(!head.has_body()),
       left_(head.content_length.value_or(0)) {}
+
+base::Error BodyReader::wire_error(WireEnd end) const {
+  if (end != WireEnd::TimedOut) {
+    return {Code::Malformed, "the body ended before it was complete"};
+  }
+  if (deadline_.passed()) {
+    return {Code::Timeout, "the body did not arrive before the request's deadline"};
+  }
+  return {Code::ReadTimeout, "the body did not arrive within the read timeout"};
+}
 
 base::Error BodyReader::too_large() const {
   return base::Error(Code::BodyCap,
@@ -81,7 +81,7 @@ platform::Task<base::Result<base::ByteView>> BodyReader::next_raw() {
       since_ = 0;
     }
     const std::size_t before = wire_.pending().size();
-    wire_.watch(more_by_);
+    wire_.watch(std::min(more_by_, deadline_.at()));
     WireEnd end = co_await wire_.fill();
     while (end == WireEnd::Interrupted) end = co_await wire_.fill();
     wire_.unwatch();
@@ -107,7 +107,8 @@ platform::Task<base::Result<base::Buffer>> BodyReader::read_plain(std::uint64_t 
         co_await wire_.write({base::as_bytes(kContinue), {}}, settings_.write_timeout);
     if (told != WireEnd::None) co_return fail(wire_error(told));
   }
-  const WireEnd end = co_await wire_.read_exactly(body.span(), settings_.read_timeout);
+  const WireEnd end =
+      co_await wire_.read_exactly(body.span(), settings_.read_timeout, deadline_.at());
   timed_out_ = end == WireEnd::TimedOut;
   if (end != WireEnd::None) co_return fail(wire_error(end));
   left_ = 0;

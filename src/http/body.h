@@ -18,17 +18,23 @@
 #include "http/settings.h"
 #include "platform/executor.h"
 #include "platform/task.h"
+#include "runtime/deadline.h"
 
 namespace ron::http {
 
 class Wire;
+enum class WireEnd : std::uint8_t;
 
 class BodyReader {
  public:
   BodyReader(Wire& wire, const RequestHead& head, const ServerSettings& settings, Coding coding);
 
+  // The request's deadline, once it is known: dribbling a body does not stretch it.
+  void set_deadline(runtime::Deadline deadline) noexcept { deadline_ = deadline; }
+
   // The next piece as it came over the wire; empty at the end. Valid until the next call.
-  // Errors: BodyCap, ReadTimeout, Malformed (also when the peer left half-way). Cancel-safe.
+  // Errors: BodyCap, ReadTimeout, Timeout (the deadline), Malformed (also when the peer left
+  // half-way). Cancel-safe.
   platform::Task<base::Result<base::ByteView>> next_raw();
 
   // The whole body after guarded decoding. Cancel-safe.
@@ -45,6 +51,7 @@ class BodyReader {
   base::Result<base::ByteView> take_buffered();
   base::Result<base::ByteView> take_chunked();
   base::Error too_large() const;
+  base::Error wire_error(WireEnd end) const;
 
   Wire& wire_;
   const ServerSettings& settings_;
@@ -57,6 +64,7 @@ class BodyReader {
   platform::TimePoint more_by_ = platform::kNever;  // when kProgressBytes more must have arrived
   std::size_t since_ = 0;                           // bytes since more_by_ was set
   ChunkedDecoder chunks_;
+  runtime::Deadline deadline_;
 };
 
 }  // namespace ron::http

@@ -258,6 +258,7 @@ std::optional<Response> Connection::admit(Work& work) {
       core_.ingress.admit(request, *match.route, *match.meters, settings, work.started);
   if (!permit) return refuse(work, permit.error());
   work.permit = std::move(*permit);
+  work.body->set_deadline(request.deadline);
   return std::nullopt;
 }
 

@@ -45,7 +45,9 @@ void Wire::watch(platform::TimePoint at) noexcept {
   if (at != platform::kNever && (!armed() || due() > at)) executor_.arm(*this, at);
 }
 
-void Wire::watch_in(base::Duration timeout) noexcept { watch(executor_.now() + timeout); }
+void Wire::watch_in(base::Duration timeout, platform::TimePoint latest) noexcept {
+  watch(std::min(executor_.now() + timeout, latest));
+}
 
 void Wire::fired(platform::Timer& timer) noexcept { static_cast<Wire&>(timer).on_timer(); }
 
@@ -92,20 +94,21 @@ platform::Task<WireEnd> Wire::fill() {
   co_return WireEnd::TimedOut;
 }
 
-platform::Task<WireEnd> Wire::read_exactly(base::MutableBytes into, base::Duration timeout) {
+platform::Task<WireEnd> Wire::read_exactly(base::MutableBytes into, base::Duration timeout,
+                                           platform::TimePoint latest) {
   const std::size_t buffered = std::min(into.size(), end_ - begin_);
   if (buffered > 0) std::memcpy(into.data(), buffer_->bytes.data() + begin_, buffered);
   begin_ += buffered;
   into = into.subspan(buffered);
   release_if_empty();
   std::size_t left = into.size();  // when the watchdog was last set
-  watch_in(timeout);
+  watch_in(timeout, latest);
   while (!into.empty()) {
     if (timed_out_) co_return WireEnd::TimedOut;
     const IoResult result = stream_->try_read(into);
     if (result.ok()) {
       into = into.subspan(result.bytes);
-      note_progress(left, into.size(), timeout);
+      note_progress(left, into.size(), timeout, latest);
     } else if (result.would_block()) {
       co_await stream_->readable().wait();
     } else {
@@ -154,7 +157,7 @@ platform::Task<WireEnd> Wire::write(std::array<base::ByteView, 2> spans, base::D
 void Wire::note_progress(std::size_t& left, std::size_t now_left, base::Duration timeout) noexcept {
   if (left - now_left < kProgressBytes) return;
   left = now_left;
-  watch_in(timeout);
+  watch_in(timeout, latest);
 }
 
 bool Wire::try_send(base::ByteView& head, const platform::SendMemory& memory, base::ByteView& piece,

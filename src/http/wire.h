@@ -56,7 +56,7 @@ class Wire : private platform::Timer {
 
   // Watchdog: what is waited for must happen before `at`. Cheap: the timer itself is moved rarely.
   void watch(platform::TimePoint at) noexcept;
-  void watch_in(base::Duration timeout) noexcept;
+  void watch_in(base::Duration timeout, platform::TimePoint latest = platform::kNever) noexcept;
   void unwatch() noexcept { guard_at_ = platform::kNever; }
 
   // Tries to add bytes to pending() without waiting. WouldBlock, Eof and Failed as of the stream; a
@@ -66,8 +66,9 @@ class Wire : private platform::Timer {
   // Cancel-safe.
   platform::Task<WireEnd> fill();
   // Fills `into` completely, from pending bytes first. A peer that brings less than kProgressBytes
-  // per `timeout` is TimedOut. Cancel-safe.
-  platform::Task<WireEnd> read_exactly(base::MutableBytes into, base::Duration timeout);
+  // per `timeout`, or not everything by `latest`, is TimedOut. Cancel-safe.
+  platform::Task<WireEnd> read_exactly(base::MutableBytes into, base::Duration timeout,
+                                       platform::TimePoint latest = platform::kNever);
 
   // Writes all spans. A peer that takes less than kProgressBytes per `timeout` is TimedOut.
   platform::Task<WireEnd> write(std::array<base::ByteView, 2> spans, base::Duration timeout);
@@ -97,7 +98,8 @@ class Wire : private platform::Timer {
   static constexpr std::size_t kLingerBytes = 4 * base::kMiB;
 
   // Watches the peer: enough progress since the last look restarts the clock.
-  void note_progress(std::size_t& left, std::size_t now_left, base::Duration timeout) noexcept;
+  void note_progress(std::size_t& left, std::size_t now_left, base::Duration timeout,
+                     platform::TimePoint latest = platform::kNever) noexcept;
   static void fired(platform::Timer& timer) noexcept;
   void on_timer() noexcept;
   void make_room() noexcept;
