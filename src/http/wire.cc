@@ -154,7 +154,8 @@ platform::Task<WireEnd> Wire::write(std::array<base::ByteView, 2> spans, base::D
   co_return WireEnd::TimedOut;
 }
 
-void Wire::note_progress(std::size_t& left, std::size_t now_left, base::Duration timeout) noexcept {
+void Wire::note_progress(std::size_t& left, std::size_t now_left, base::Duration timeout,
+                         platform::TimePoint latest) noexcept {
   if (left - now_left < kProgressBytes) return;
   left = now_left;
   watch_in(timeout, latest);
