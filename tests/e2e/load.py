@@ -52,7 +52,8 @@ class Dribbler:
         if not head:
             return {"status": 0, "code": "", "seconds": seconds}
         response = ron.parse_head(head + b"\r\n\r\n")
-        return {"status": response.status, "code": json.loads(body)["error"]["code"], "seconds": seconds}
+        return {"status": response.status, "code": json.loads(body)["error"]["code"],
+                "seconds": seconds}
 
 
 def dribble(address, count, seconds, step, head):
@@ -87,7 +88,8 @@ def main():
     ron.more_descriptors()
     _, command, host, port, count, seconds, step, head_file = sys.argv
     assert command == "dribble"
-    dribble((host, int(port)), int(count), float(seconds), float(step), pathlib.Path(head_file).read_bytes())
+    dribble((host, int(port)), int(count), float(seconds), float(step),
+            pathlib.Path(head_file).read_bytes())
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ BINARY = os.environ.get(
     "RON_BINARY", str(pathlib.Path(__file__).resolve().parents[2] / "build/release/ron")
 )
 SLOW = float(os.environ.get("RON_E2E_SLOW", "1"))  # stretches patience, never a limit under test
+SANITIZED = os.environ.get("RON_E2E_SANITIZED") == "1"  # its speed and memory say nothing
 START_S = 20 * SLOW
 REPLY_S = 20 * SLOW
 PR_SET_PDEATHSIG = 1
@@ -55,7 +56,7 @@ def large_object(seed=1, size=6 << 20, repeats=8):
 
 
 def wait_until(what, probe, timeout=REPLY_S, pause=0.01):
-    """Polls until `probe` gives something true and returns that; fails by name after the timeout."""
+    """Polls until `probe` gives something true and returns that; else fails by name."""
     end = time.monotonic() + timeout
     while True:
         found = probe()
@@ -118,7 +119,8 @@ class Response:
         return self.json()["error"]["code"] if self.status >= 400 and self.body else None
 
 
-FIELD = re.compile(rb"^([!#$%&'*+\-.^_`|~0-9A-Za-z]+): ([\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?$")
+FIELD = re.compile(
+    rb"^([!#$%&'*+\-.^_`|~0-9A-Za-z]+): ([\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?$")
 STATUS = re.compile(rb"^HTTP/1\.1 ([1-5][0-9][0-9]) [\x20-\x7e]+$")
 
 
@@ -349,7 +351,8 @@ class Server:
             if not line:
                 raise AssertionError(f"no listening line {index}: {self.log_text()}")
             self.out.append(line)
-        host, port = re.fullmatch(r"svc-storage listening on (.+):(\d+)\n", self.out[index]).groups()
+        host, port = re.fullmatch(r"svc-storage listening on (.+):(\d+)\n",
+                                  self.out[index]).groups()
         return host, int(port)
 
     def moved(self):

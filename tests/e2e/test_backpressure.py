@@ -71,7 +71,8 @@ class FullQueue(unittest.TestCase):
         filled = time.monotonic()
         with self.server.connect() as steady:
             # Without a body the connection stays; an unread one ends it.
-            windows = [self.timed(150, lambda _: steady.ask("POST", "/o", [auth], b"")) for _ in range(3)]
+            windows = [self.timed(150, lambda _: steady.ask("POST", "/o", [auth], b""))
+                       for _ in range(3)]
             self.assertTrue(steady.is_open())
 
         def fresh(i):
@@ -97,8 +98,9 @@ class FullQueue(unittest.TestCase):
         # Noise of the machine only ever adds: the best window shows what the server does.
         best = min(ron.percentile(window, 0.99) for window in windows)
         print(f"p99 of a refusal: {1000 * best:.2f} ms", file=sys.stderr)
-        self.assertLess(best, 0.010)
-        self.assertLess(max(max(window) for window in windows), 1.0, "a refusal waited")
+        if not ron.SANITIZED:
+            self.assertLess(best, 0.010)
+        self.assertLess(max(max(window) for window in windows), 1.0 * ron.SLOW, "a refusal waited")
 
         metrics = self.server.metrics()
         self.assertEqual(metrics.value("queue_depth", queue="work"), 2)
@@ -106,7 +108,8 @@ class FullQueue(unittest.TestCase):
         self.assertEqual(metrics.value("busy_rejections_total"), sum(refused.values()))
         for endpoint, count in refused.items():
             self.assertEqual(metrics.value("busy_rejections_total", endpoint=endpoint), count)
-            self.assertEqual(metrics.value("http_requests_total", endpoint=endpoint, code="429"), count)
+            self.assertEqual(metrics.value("http_requests_total", endpoint=endpoint, code="429"),
+                             count)
         self.assertEqual(metrics.value("storage_objects"), 0)
         self.assertEqual(metrics.value("http_inflight_requests"), 3)
 
@@ -132,8 +135,9 @@ class FullQueue(unittest.TestCase):
                 self.assertEqual(connection.ask("GET", "/healthz").status, 200)
                 self.assertEqual(connection.ask("GET", "/readyz").status, 200)
                 took.append(time.monotonic() - began)
-        self.assertLess(ron.percentile(took, 0.5), 0.010)
-        self.assertLess(max(took), 1.0)
+        if not ron.SANITIZED:
+            self.assertLess(ron.percentile(took, 0.5), 0.010)
+        self.assertLess(max(took), 1.0 * ron.SLOW)
 
 
 class Contention(unittest.TestCase):
@@ -167,7 +171,8 @@ class Contention(unittest.TestCase):
 
 class OtherLimits(unittest.TestCase):
     def test_in_flight(self):
-        sets = {"safety.danger_ok": "true", "storage.debug.work_delay": "2s", "storage.server.max_inflight": 3,
+        sets = {"safety.danger_ok": "true", "storage.debug.work_delay": "2s",
+                "storage.server.max_inflight": 3,
                 "storage.put_workers": 8}
         with ron.Server(sets=sets) as server:
             waiting = [server.connect() for _ in range(3)]
@@ -192,7 +197,8 @@ class OtherLimits(unittest.TestCase):
                 self.assertEqual(connection.ask("GET", "/o/b3:" + "0" * 64).status, 404)
 
     def test_rate(self):
-        with ron.Server(sets={"storage.server.max_rps": 50}) as server, server.connect() as connection:
+        sets = {"storage.server.max_rps": 50}
+        with ron.Server(sets=sets) as server, server.connect() as connection:
             statuses = collections.Counter()
             for _ in range(300):
                 response = connection.ask("GET", "/o/b3:" + "0" * 64)
@@ -202,7 +208,8 @@ class OtherLimits(unittest.TestCase):
                 self.assertEqual(connection.ask("GET", "/healthz").status, 200)
             limited = statuses[429, "RateLimited"]
             self.assertEqual(statuses[404, "NotFound"] + limited, 300)
-            self.assertGreaterEqual(statuses[404, "NotFound"], 50)  # a burst of one second is let through
+            self.assertGreaterEqual(statuses[404, "NotFound"],
+                                    50)  # a burst of one second is let through
             self.assertGreater(limited, 0)
             self.assertEqual(server.metrics().value("rejected_total", reason="rate"), limited)
 

@@ -1,4 +1,4 @@
-"""The contract as scripts use it: curl, b3sum, compressors, exit codes, and amnesia that forgets."""
+"""The contract as scripts use it: curl, b3sum, compressors, exit codes, amnesia that forgets."""
 
 import base64
 import gzip
@@ -32,7 +32,8 @@ class Curl:
         """The status; body and head are in their files."""
         self.body.write_bytes(b"")
         done = subprocess.run(
-            ["curl", "-sS", "-o", self.body, "-D", self.head, "-w", "%{http_code}", "--max-time", "30",
+            ["curl", "-sS", "-o", self.body, "-D", self.head, "-w", "%{http_code}", "--max-time",
+             "30",
              *arguments, self.base + path], capture_output=True, check=True, timeout=60)
         return int(done.stdout)
 
@@ -74,7 +75,8 @@ class Objects(unittest.TestCase):
                 self.assertEqual(b3sum(self.curl.body), address)
                 self.assertEqual(self.curl.header("Content-Length"), str(size))
                 self.assertEqual(self.curl.header("ETag"), f'"{address}"')
-                self.assertEqual(self.curl.header("Cache-Control"), "public, max-age=31536000, immutable")
+                self.assertEqual(self.curl.header("Cache-Control"),
+                                 "public, max-age=31536000, immutable")
                 self.assertEqual(self.curl.header("Vary"), "Accept-Encoding")
                 self.assertEqual(self.curl(target, "-I"), 200)
                 self.assertEqual(self.curl.header("Content-Length"), str(size))
@@ -89,7 +91,8 @@ class Objects(unittest.TestCase):
                 upload = (*self.auth, "--data-binary", f"@{path}")
                 for status in (201, 200):
                     self.assertEqual(self.curl("/o", *upload), status)
-                    self.assertEqual(self.curl.body.read_text(), f'{{"address":"{address}","length":{size}}}')
+                    self.assertEqual(self.curl.body.read_text(),
+                                     f'{{"address":"{address}","length":{size}}}')
                     self.assertEqual(self.curl.header("Location"), "/o/" + address)
                 self.assertEqual(self.curl(self.curl.header("Location")), 200)
                 self.assertEqual(b3sum(self.curl.body), address)
@@ -98,8 +101,10 @@ class Objects(unittest.TestCase):
         path, address = self.file(300000, "chunked")
         with path.open("rb") as source:
             done = subprocess.run(
-                ["curl", "-sS", "-w", "%{http_code}", "-o", self.curl.body, *self.auth, "-T", "-", "-H",
-                 "Expect:", self.curl.base + "/o/" + address], stdin=source, capture_output=True, check=True)
+                ["curl", "-sS", "-w", "%{http_code}", "-o", self.curl.body, *self.auth, "-T", "-",
+                 "-H",
+                 "Expect:", self.curl.base + "/o/" + address], stdin=source, capture_output=True,
+                 check=True)
         self.assertEqual(done.stdout, b"201")
 
     def test_resumed_download(self):
@@ -107,7 +112,8 @@ class Objects(unittest.TestCase):
         self.assertEqual(self.curl("/o/" + address, *self.auth, "-T", path), 201)
         part = self.home / "part"
         part.write_bytes(path.read_bytes()[:70001])
-        subprocess.run(["curl", "-sS", "-C", "-", "-o", part, self.curl.base + "/o/" + address], check=True)
+        subprocess.run(["curl", "-sS", "-C", "-", "-o", part, self.curl.base + "/o/" + address],
+                       check=True)
         self.assertEqual(b3sum(part), address)
 
     def test_the_wrong_address(self):
@@ -125,7 +131,8 @@ class Objects(unittest.TestCase):
         packed = {
             "gzip": gzip.compress(plain.read_bytes()), "deflate": zlib_stream,
             "br": subprocess.run(["brotli", "-c", plain], capture_output=True, check=True).stdout,
-            "zstd": subprocess.run(["zstd", "-q", "-c", plain], capture_output=True, check=True).stdout,
+            "zstd": subprocess.run(["zstd", "-q", "-c", plain], capture_output=True,
+                                   check=True).stdout,
         }
         for coding, data in packed.items():
             with self.subTest(coding):
@@ -133,7 +140,8 @@ class Objects(unittest.TestCase):
                 file.write_bytes(data)
                 self.assertLess(len(data), plain.stat().st_size)
                 self.assertEqual(
-                    self.curl("/o/" + address, *self.auth, "-H", f"Content-Encoding: {coding}", "-T", file), 201)
+                    self.curl("/o/" + address, *self.auth, "-H", f"Content-Encoding: {coding}",
+                              "-T", file), 201)
                 self.assertEqual(self.curl("/o/" + address), 200)
                 self.assertEqual(b3sum(self.curl.body), address)
                 self.assertIsNone(self.curl.header("Content-Encoding"))
@@ -159,7 +167,8 @@ class Objects(unittest.TestCase):
         path, address = self.file(5000, "keep")
         self.assertEqual(self.curl("/o/" + address, *self.auth, "-T", path), 201)
         url = self.curl.base + "/o/" + address
-        done = subprocess.run(["curl", "-sS", "-w", "%{num_connects} ", *["-o", "/dev/null", url] * 5],
+        done = subprocess.run(["curl", "-sS", "-w", "%{num_connects} ",
+                               *["-o", "/dev/null", url] * 5],
                               capture_output=True, check=True)
         self.assertEqual(done.stdout.split(), [b"1", b"0", b"0", b"0", b"0"])
 
@@ -177,15 +186,18 @@ class Capabilities(unittest.TestCase):
             cases = (
                 ("scope = storage:write", allowed), ("scope = storage:delete", forbidden),
                 ("scope = index:write,storage:write", allowed), ("method = POST", allowed),
-                ("method = PUT", forbidden), ("path_prefix = /o", allowed), ("path_prefix = /x", forbidden),
-                ("max_bytes = 1", allowed), ("max_bytes = 0", forbidden), ("tenant = acme", allowed),
+                ("method = PUT", forbidden), ("path_prefix = /o", allowed),
+                ("path_prefix = /x", forbidden),
+                ("max_bytes = 1", allowed), ("max_bytes = 0", forbidden),
+                ("tenant = acme", allowed),
                 ("expires = 2999-01-01T00:00:00Z", allowed),
                 ("expires = 2001-01-01T00:00:00Z", (401, "Unauthorized")),
                 ("colour = blue", forbidden),
             )
             for caveat, expected in cases:
                 with self.subTest(caveat):
-                    self.assertEqual(self.post(server, ron.attenuate(server.token, caveat), b"x"), expected)
+                    self.assertEqual(self.post(server, ron.attenuate(server.token, caveat), b"x"),
+                                     expected)
             both = ron.attenuate(server.token, "scope = storage:write", "scope = storage:delete")
             self.assertEqual(self.post(server, both, b"x"), forbidden)
             forged = server.token[:-4] + ("AAAA" if server.token[-4:] != "AAAA" else "BBBB")
@@ -193,7 +205,8 @@ class Capabilities(unittest.TestCase):
             with server.connect() as connection:
                 self.assertEqual(connection.ask("DELETE", "/o/" + address).code, "Unauthorized")
                 writer = ron.attenuate(server.token, "scope = storage:write")
-                response = connection.ask("DELETE", "/o/" + address, [("Authorization", "Bearer " + writer)])
+                response = connection.ask("DELETE", "/o/" + address,
+                                          [("Authorization", "Bearer " + writer)])
                 self.assertEqual((response.status, response.code), forbidden)
                 self.assertEqual(connection.ask("GET", "/o/" + address).status, 200)
 
@@ -231,7 +244,8 @@ class Capabilities(unittest.TestCase):
             with server.connect() as connection:
                 self.assertEqual(connection.ask("GET", "/o/" + address).code, "Unauthorized")
                 self.assertEqual(connection.ask("HEAD", "/o/" + address).status, 401)
-                self.assertEqual(connection.ask("GET", "/o/" + address, [server.auth]).body, b"private")
+                self.assertEqual(connection.ask("GET", "/o/" + address, [server.auth]).body,
+                                 b"private")
                 self.assertEqual(connection.ask("GET", "/healthz").status, 200)
 
     def test_the_token_file_is_private(self):
@@ -248,7 +262,8 @@ class Amnesia(unittest.TestCase):
             return response.status, response.json()
 
     def test_full_memory_stops_writes_only(self):
-        with ron.Server(sets={"storage.cache_bytes": "8MiB"}) as server, server.connect() as connection:
+        sets = {"storage.cache_bytes": "8MiB"}
+        with ron.Server(sets=sets) as server, server.connect() as connection:
             ready = {"ready": True, "write_ready": True, "degraded": False, "missing": []}
             self.assertEqual(self.readiness(server), (200, ready))
             stored = {}
@@ -260,7 +275,8 @@ class Amnesia(unittest.TestCase):
                 stored[response.json()["address"]] = body
             self.assertEqual((response.status, response.code), (503, "Amnesia"))
             self.assertIn(len(stored), (6, 7, 8))
-            degraded = {"ready": True, "write_ready": False, "degraded": True, "missing": ["memory"]}
+            degraded = {"ready": True, "write_ready": False, "degraded": True,
+                        "missing": ["memory"]}
             self.assertEqual(self.readiness(server), (200, degraded))
             for address, kept in stored.items():
                 self.assertEqual(connection.ask("GET", "/o/" + address).body, kept)
@@ -276,7 +292,8 @@ class Amnesia(unittest.TestCase):
 
     def tree(self, *roots):
         return sorted((str(path), path.lstat().st_size, path.lstat().st_mtime_ns)
-                      for root in roots for path in [pathlib.Path(root), *pathlib.Path(root).rglob("*")])
+                      for root in roots
+                      for path in [pathlib.Path(root), *pathlib.Path(root).rglob("*")])
 
     def written_files(self, pid):
         """Regular files on a file system that the process holds open for writing."""
@@ -301,7 +318,8 @@ class Amnesia(unittest.TestCase):
 
     def test_not_a_byte_is_written(self):
         with tempfile.TemporaryDirectory(prefix="ron-e2e-") as root:
-            places = {name: os.path.join(root, name) for name in ("HOME", "TMPDIR", "XDG_DATA_HOME", "XDG_CACHE_HOME")}
+            places = {name: os.path.join(root, name)
+                      for name in ("HOME", "TMPDIR", "XDG_DATA_HOME", "XDG_CACHE_HOME")}
             for place in places.values():
                 os.mkdir(place)
             with ron.Server(env=places, sets={"storage.cache_bytes": "32MiB"}) as server:
@@ -352,14 +370,16 @@ class StartUp(unittest.TestCase):
                 self.assertTrue(connection.is_open())
 
     def test_bad_usage(self):
-        for arguments in ((), ("storage", "--no-such-flag"), ("no-such-command",), ("storage", "--bind")):
+        for arguments in ((), ("storage", "--no-such-flag"), ("no-such-command",),
+                          ("storage", "--bind")):
             with self.subTest(arguments):
                 self.assertTrue(self.fails(2, *arguments))
 
     def test_unknown_keys_name_the_nearest(self):
         self.one_line("storage", "--amnesia", *self.ANYWHERE, "--set", "storage.server.max_rp=1",
                       words=("storage.server.max_rp", "storage.server.max_rps"))
-        self.one_line("storage", "--amnesia", *self.ANYWHERE, words=("RON_STORAGE__READ_TIMEOT", "storage.read_timeout"),
+        self.one_line("storage", "--amnesia", *self.ANYWHERE,
+                      words=("RON_STORAGE__READ_TIMEOT", "storage.read_timeout"),
                       env={"RON_STORAGE__READ_TIMEOT": "1s"})
         with tempfile.TemporaryDirectory(prefix="ron-e2e-") as home:
             path = os.path.join(home, "ron.toml")
@@ -370,19 +390,25 @@ class StartUp(unittest.TestCase):
     def test_values_out_of_bounds_and_unsafe(self):
         self.one_line("storage", "--amnesia", *self.ANYWHERE, "--set", "storage.max_conns=0",
                       words=("storage.max_conns", "1"))
-        self.one_line("storage", "--amnesia", *self.ANYWHERE, "--set", "storage.limits.max_body_bytes=2MiB",
+        self.one_line("storage", "--amnesia", *self.ANYWHERE, "--set",
+                      "storage.limits.max_body_bytes=2MiB",
                       words=("storage.limits.max_body_bytes", "safety.danger_ok"))
-        self.one_line("storage", "--amnesia", "--bind", "nowhere", words=("storage.bind", "nowhere"))
-        self.one_line("storage", "--amnesia", *self.ANYWHERE, "--config", "no-such.toml", words=("no-such.toml",))
+        self.one_line("storage", "--amnesia", "--bind", "nowhere",
+                      words=("storage.bind", "nowhere"))
+        self.one_line("storage", "--amnesia", *self.ANYWHERE, "--config", "no-such.toml",
+                      words=("no-such.toml",))
 
     def test_layers(self):
         env = {"RON_STORAGE__LIMITS__MAX_BODY_BYTES": "32KiB", "RON_STORAGE__READ_TIMEOUT": "2s"}
-        config = ('[storage]\nbind = "127.0.0.1:0"\nadmin = "127.0.0.1:0"\nread_timeout = "3s"\nidle_timeout = "30s"\n'
+        config = ('[storage]\nbind = "127.0.0.1:0"\nadmin = "127.0.0.1:0"\n'
+                  'read_timeout = "3s"\nidle_timeout = "30s"\n'
                   '[storage.limits]\nmax_body_bytes = "16KiB"\n')
         flags = ("--set", "storage.limits.max_body_bytes=64KiB")
-        with ron.Server(config=config, env=env, flags=flags) as server, server.connect_admin() as admin:
+        with ron.Server(config=config, env=env,
+                        flags=flags) as server, server.connect_admin() as admin:
             shown = admin.ask("GET", "/debug/config").body.decode()
-            for key, value in (("max_body_bytes", "64KiB"), ("read_timeout", "2s"), ("idle_timeout", "30s"),
+            for key, value in (("max_body_bytes", "64KiB"), ("read_timeout", "2s"),
+                               ("idle_timeout", "30s"),
                                ("write_timeout", "5s")):
                 self.assertRegex(shown, rf'{key}"[^}}]*"{value}"')
 

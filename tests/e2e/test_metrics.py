@@ -50,11 +50,14 @@ class Scrape(unittest.TestCase):
                 self.assertTrue(series)
                 if label:
                     self.assertTrue(all(label in labels for labels in series))
-        depths = {labels["queue"] for name, labels, _ in self.fresh.samples if name == "queue_depth"}
+        depths = {labels["queue"] for name, labels, _ in self.fresh.samples
+                  if name == "queue_depth"}
         self.assertIn("work", depths)
-        dropped = {labels["queue"] for name, labels, _ in self.fresh.samples if name == "queue_dropped_total"}
+        dropped = {labels["queue"] for name, labels, _ in self.fresh.samples
+                   if name == "queue_dropped_total"}
         self.assertLessEqual({"work"}, dropped)
-        timeouts = {labels["op"] for name, labels, _ in self.fresh.samples if name == "io_timeouts_total"}
+        timeouts = {labels["op"] for name, labels, _ in self.fresh.samples
+                    if name == "io_timeouts_total"}
         self.assertLessEqual({"read", "write", "idle"}, timeouts)
 
     def test_every_series_names_its_service_and_nothing_unbounded(self):
@@ -64,13 +67,19 @@ class Scrape(unittest.TestCase):
                 self.assertNotRegex(value, r"b3:[0-9a-f]|\d+\.\d+\.\d+\.\d+|/nowhere", name)
 
     def test_counts_are_what_was_asked(self):
-        self.assertEqual(self.used.value("http_requests_total", endpoint="GET /o/{addr}", code="200"), 2)
-        self.assertEqual(self.used.value("http_requests_total", endpoint="GET /o/{addr}", code="404"), 1)
-        self.assertEqual(self.used.value("http_requests_total", endpoint="GET /o/{addr}", code="400"), 1)
-        self.assertEqual(self.used.value("http_requests_total", endpoint="DELETE /o/{addr}", code="401"), 1)
+        self.assertEqual(self.used.value("http_requests_total", endpoint="GET /o/{addr}",
+                                         code="200"), 2)
+        self.assertEqual(self.used.value("http_requests_total", endpoint="GET /o/{addr}",
+                                         code="404"), 1)
+        self.assertEqual(self.used.value("http_requests_total", endpoint="GET /o/{addr}",
+                                         code="400"), 1)
+        self.assertEqual(self.used.value("http_requests_total", endpoint="DELETE /o/{addr}",
+                                         code="401"), 1)
         self.assertEqual(self.used.value("http_requests_total", endpoint="POST /o", code="201"), 1)
-        self.assertEqual(self.used.value("http_requests_total", endpoint="unmatched", code="404"), 1)
-        self.assertEqual(self.used.value("http_requests_total", endpoint="unmatched", code="400"), 1)
+        self.assertEqual(self.used.value("http_requests_total", endpoint="unmatched", code="404"),
+                         1)
+        self.assertEqual(self.used.value("http_requests_total", endpoint="unmatched", code="400"),
+                         1)
         self.assertEqual(self.used.value("rejected_total", reason="head"), 1)
         self.assertEqual(self.used.value("rejected_total", reason="capability"), 2)
         self.assertEqual(self.used.value("storage_objects"), 1)
@@ -82,7 +91,8 @@ class Scrape(unittest.TestCase):
             for path in ("/metrics", "/debug/topology", "/debug/config"):
                 self.assertEqual(connection.ask("GET", path).code, "NotFound")
         with self.server.connect_admin() as connection:
-            for path in ("/metrics", "/debug/topology", "/debug/topology?format=mermaid", "/debug/config",
+            for path in ("/metrics", "/debug/topology", "/debug/topology?format=mermaid",
+                         "/debug/config",
                          "/healthz", "/readyz", "/version"):
                 self.assertEqual(connection.ask("GET", path).status, 200)
 

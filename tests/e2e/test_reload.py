@@ -41,7 +41,8 @@ class Reload(unittest.TestCase):
 
     def outcomes(self, metrics=None):
         metrics = metrics or self.server.metrics()
-        return (metrics.value("storage_reload_success_total"), metrics.value("storage_reload_fail_total"))
+        return (metrics.value("storage_reload_success_total"),
+                metrics.value("storage_reload_fail_total"))
 
     def reload(self, text):
         """Replaces the file, sends SIGHUP and waits for the verdict: the log line."""
@@ -103,14 +104,16 @@ class Hot(Reload):
             connection = connections[index]
             response = connection.ask("GET", path)
             assert response.status == 200 and response.body == body and not response.closes
-            response = connection.ask("POST", "/o", [self.server.auth], b"%d %d" % (index, served[index]))
+            response = connection.ask("POST", "/o", [self.server.auth],
+                                      b"%d %d" % (index, served[index]))
             assert response.status == 201 and not response.closes, response.status
             served[index] += 1
 
         self.assertEqual(self.status_of(70000), 201)
         self.assertEqual(self.debug_lines(), 0)
         load = ron.Load(len(connections), work)
-        strict = toml(storage__read_timeout='"400ms"', storage__limits__max_body_bytes='"64KiB"', log__level='"debug"')
+        strict = toml(storage__read_timeout='"400ms"', storage__limits__max_body_bytes='"64KiB"',
+                      log__level='"debug"')
         for _ in range(10):
             self.accepted(strict)
             self.accepted(toml())
@@ -122,7 +125,8 @@ class Hot(Reload):
         self.assertEqual(self.status_of(70000), 413)
         self.assertEqual(self.status_of(60000), 201)
         ron.wait_until("debug lines in the log", self.debug_lines)
-        ron.wait_until("the load goes on", lambda: all(served[i] > during.get(i, 0) for i in range(4)))
+        ron.wait_until("the load goes on",
+                       lambda: all(served[i] > during.get(i, 0) for i in range(4)))
         self.assertEqual(load.finish(), [])
         self.assertEqual(self.outcomes(), (21, 0))
         self.assertIn(b"400ms", self.shown())
@@ -138,7 +142,8 @@ class Hot(Reload):
         self.assertEqual(self.outcomes(), (1, 0))
 
     def test_a_flag_still_wins(self):
-        with ron.Server(config=toml(), flags=("--set", "storage.limits.max_body_bytes=32KiB")) as server:
+        with ron.Server(config=toml(),
+                        flags=("--set", "storage.limits.max_body_bytes=32KiB")) as server:
             self.server = server
             self.accepted(toml(storage__limits__max_body_bytes='"64KiB"'))
             self.assertEqual(self.status_of(40000), 413)
@@ -166,16 +171,19 @@ class Refused(Reload):
     def test_what_is_wrong_with_the_file(self):
         self.refused("this is not TOML [", "parse")
         self.refused(toml() + "storage.read_timeout = '1s'\n", "parse", "read_timeout")
-        self.refused(toml(storage__raed_timeout='"1s"'), "invalid", "storage.raed_timeout", "storage.read_timeout")
+        self.refused(toml(storage__raed_timeout='"1s"'), "invalid", "storage.raed_timeout",
+                     "storage.read_timeout")
         self.refused(toml(storage__read_timeout='"yes"'), "invalid", "storage.read_timeout")
         self.refused(toml(storage__read_timeout='"1ms"'), "invalid", "storage.read_timeout", "10ms")
         self.refused(toml(safety__danger_ok="false", storage__debug__work_delay='"1s"'),
                      "invalid", "storage.debug.work_delay", "safety.danger_ok")
         self.refused(toml(auth__deny='["nonsense"]'), "invalid", "auth.deny")
         self.refused(toml(storage__put_workers="9"), "restart_required", "storage.put_workers")
-        self.refused(toml(runtime__cores="1", storage__channels__work="7"), "restart_required", "storage.channels.work")
+        self.refused(toml(runtime__cores="1", storage__channels__work="7"), "restart_required",
+                     "storage.channels.work")
         # One key that needs a restart refuses the others with it.
-        self.refused(toml(storage__put_workers="9", storage__limits__max_body_bytes='"64KiB"'), "restart_required")
+        self.refused(toml(storage__put_workers="9", storage__limits__max_body_bytes='"64KiB"'),
+                     "restart_required")
         self.assertEqual(self.server.put(b"x" * 70000), ron.b3(b"x" * 70000))
         self.accepted(toml(storage__limits__max_body_bytes='"64KiB"'))
 
@@ -194,9 +202,11 @@ class Refused(Reload):
             holder.bind(("127.0.0.1", 0))
             holder.listen()
             busy = holder.getsockname()[1]
-            self.refused(toml(storage__bind=f'"127.0.0.1:{busy}"', storage__limits__max_body_bytes='"64KiB"'),
+            self.refused(toml(storage__bind=f'"127.0.0.1:{busy}"',
+                              storage__limits__max_body_bytes='"64KiB"'),
                          "rebind", "storage.bind", str(busy))
-            self.refused(toml(storage__admin=f'"127.0.0.1:{busy}"'), "rebind", "storage.admin", str(busy))
+            self.refused(toml(storage__admin=f'"127.0.0.1:{busy}"'), "rebind", "storage.admin",
+                         str(busy))
             # Both move, and only the second cannot: neither does.
             self.refused(toml(storage__bind='"127.0.0.2:0"', storage__admin=f'"127.0.0.1:{busy}"'),
                          "rebind", "storage.admin", str(busy))
@@ -277,7 +287,8 @@ class Rebind(Reload):
             before = answered[port]
             self.accepted(toml(storage__bind=f'"127.0.0.1:{port}"'))
             self.assertEqual(self.server.moved(), ("127.0.0.1", port))
-            ron.wait_until(f"answers from port {port}", lambda p=port, b=before: answered[p] > b + 10)
+            ron.wait_until(f"answers from port {port}", lambda p=port, b=before: answered[p] > b
+                           + 10)
         self.assertEqual(load.finish(), [])
         ron.wait_until("the other port is closed", lambda: self.refuses(("127.0.0.1", second)))
         self.assertEqual(self.server.stop(), 0)

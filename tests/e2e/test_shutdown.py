@@ -50,7 +50,8 @@ class Drain(unittest.TestCase):
         self.assertEqual(last["aborted_tasks"], aborted)
 
     def test_unready_first_then_no_intake_then_everything_in_flight(self):
-        server = self.start({**SLOW_WORK, "storage.debug.work_delay": "3s", "storage.drain_deadline": "30s"})
+        server = self.start({**SLOW_WORK, "storage.debug.work_delay": "3s",
+                             "storage.drain_deadline": "30s"})
         admin, idle, half = server.connect_admin(), server.connect(), server.connect()
         for connection in (admin, idle, half):
             self.addCleanup(connection.close)
@@ -82,7 +83,8 @@ class Drain(unittest.TestCase):
 
         for i, connection in enumerate(waiting):
             response = connection.read_response()
-            self.assertEqual((response.status, response.json()["address"]), (201, ron.b3(b"in flight %d" % i)))
+            self.assertEqual((response.status, response.json()["address"]),
+                             (201, ron.b3(b"in flight %d" % i)))
             self.assertTrue(response.closes)
             self.assertTrue(connection.ends())
         self.assertEqual(server.wait_exit(), 0)
@@ -99,7 +101,8 @@ class Drain(unittest.TestCase):
             connection = server.connect(receive_buffer=8192)
             self.addCleanup(connection.close)
             connection.send(ron.request("GET", path))
-            self.assertEqual(connection.socket.recv(4, socket.MSG_WAITALL | socket.MSG_PEEK), b"HTTP")
+            self.assertEqual(connection.socket.recv(4, socket.MSG_WAITALL | socket.MSG_PEEK),
+                             b"HTTP")
             readers.append(connection)
         server.signal(signal.SIGTERM)
         server.wait_log("phase", phase="draining")
@@ -116,7 +119,8 @@ class Drain(unittest.TestCase):
         self.stopped(server, aborted=0)
 
     def stuck(self, deadline):
-        server = self.start({**SLOW_WORK, "storage.debug.work_delay": "10m", "storage.drain_deadline": deadline,
+        server = self.start({**SLOW_WORK, "storage.debug.work_delay": "10m",
+                             "storage.drain_deadline": deadline,
                              "storage.server.request_deadline": "1h"})
         return server, self.writes_in_flight(server, 1)[0]
 
@@ -149,7 +153,8 @@ class Drain(unittest.TestCase):
                 server.signal(second)
                 self.assertEqual(server.wait_exit(), 0)
                 self.assertLess(time.monotonic() - again, 2 * ron.SLOW)
-                self.assertIn("second stop signal: aborting", [line["msg"] for line in server.logs()])
+                self.assertIn("second stop signal: aborting",
+                              [line["msg"] for line in server.logs()])
                 self.assertEqual(phases(server), ["draining", "aborting", "stopped"])
                 with self.assertRaises(ron.Closed):
                     connection.read_response()
@@ -195,7 +200,8 @@ class UnderLoad(unittest.TestCase):
             with lock:
                 tally[what] += 1
 
-        with ron.Server(sets={"storage.server.max_rps": 1000000, "storage.drain_deadline": "20s"}) as server:
+        with ron.Server(sets={"storage.server.max_rps": 1000000,
+                              "storage.drain_deadline": "20s"}) as server:
             for body in self.objects.values():
                 if len(body) <= 1 << 20:
                     server.put(body)

@@ -1,10 +1,12 @@
-"""HTTP strictness: every case of strict_cases.py against the real binary."""
+"""HTTP strictness: every case of the strict_* tables against the real binary."""
 
 import time
 import unittest
 
 import ron
-import strict_cases as table
+import strict_messages
+import strict_objects
+import strict_table as table
 
 CONTINUE_LINE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -18,12 +20,13 @@ class Strict(unittest.TestCase):
         assert digits == ron.b3(table.DIGITS)
         cls.world = {
             "digits": digits, "DIGITS": "b3:" + digits[3:].upper(), "empty": empty,
+            "escaped": digits.replace(":", "%3A"),
             "token": cls.server.token,
             "narrow": ron.attenuate(cls.server.token, "scope = storage:delete"),
             "plain": ron.b3(b"compress me, compress me, compress me"),
             "condition": ron.b3(b"condition"), "never": ron.b3(b"never stored"),
         }
-        cls.cases = table.build(cls.world)
+        cls.cases = table.build(cls.world, *strict_messages.GROUPS, *strict_objects.GROUPS)
 
     def test_the_table_is_large_and_its_names_are_unique(self):
         self.assertGreaterEqual(len(self.cases), 150)
@@ -84,7 +87,8 @@ class Strict(unittest.TestCase):
         """What holds for every answer."""
         corr_id = response.get("X-Corr-ID", "")
         self.assertRegex(corr_id, ron.ULID)
-        self.assertRegex(response.get("Date", ""), r"^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$")
+        self.assertRegex(response.get("Date", ""),
+                         r"^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$")
         if response.status < 400 or head_only:
             return
         self.assertEqual(response.get("Content-Type"), "application/json")
@@ -97,9 +101,12 @@ class Strict(unittest.TestCase):
         self.assertEqual(response.get("Retry-After"), None if retry is None else str(retry))
 
     def test_head_equals_the_head_of_get(self):
-        paths = ["/healthz", "/readyz", "/version", "/nowhere", "/o", "/o/b3:1", "/o/b3:" + "0" * 64,
-                 "/o/" + self.world["digits"], "/o/" + self.world["empty"], "/o/" + self.world["DIGITS"]]
-        conditions = [(), (("If-None-Match", "*"),), (("If-Match", '"x"'),), (("Connection", "close"),)]
+        paths = ["/healthz", "/readyz", "/version", "/nowhere", "/o", "/o/b3:1", "/o/b3:"
+                 + "0" * 64,
+                 "/o/" + self.world["digits"], "/o/" + self.world["empty"], "/o/"
+                 + self.world["DIGITS"]]
+        conditions = [(), (("If-None-Match", "*"),), (("If-Match", '"x"'),),
+                      (("Connection", "close"),)]
         for path in paths:
             for fields in conditions:
                 with self.subTest(path=path, fields=fields), self.server.connect() as connection:
@@ -116,7 +123,8 @@ class Strict(unittest.TestCase):
     def test_pipelined_answers_keep_their_order(self):
         ids = [f"01ARZ3NDEKTSV4RRFFQ69G{i:04d}" for i in range(200)]
         with self.server.connect() as connection:
-            connection.send(b"".join(ron.request("GET", "/healthz", [("X-Corr-ID", i)]) for i in ids))
+            connection.send(b"".join(ron.request("GET", "/healthz", [("X-Corr-ID", i)])
+                                     for i in ids))
             self.assertEqual([connection.read_response().get("X-Corr-ID") for _ in ids], ids)
 
 
