@@ -107,11 +107,13 @@ platform::Task<base::Result<>> Exchange::send_request() {
     if (!consent) co_return consent;
     pieces.clear();
   }
-  if (request_.source != nullptr && !pieces.empty()) {
-    const base::Result<> begun = co_await write(std::move(pieces));
-    if (!begun) co_return begun;
+  if (request_.source != nullptr) {
+    if (!pieces.empty()) {
+      const base::Result<> begun = co_await write(std::move(pieces));
+      if (!begun) co_return begun;
+    }
+    co_return co_await send_source();
   }
-  if (request_.source != nullptr) co_return co_await send_source();
   pieces.insert(pieces.end(), request_.body.begin(), request_.body.end());
   const base::Result<> sent = co_await write(std::move(pieces));
   if (!sent) co_return sent;
