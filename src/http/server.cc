@@ -44,13 +44,14 @@ class Server::Core {
     next_.reset();
     return true;
   }
-  // Starts accepting on the prepared listener; what came through the old one drains.
+  // From now on, or once it runs, this core accepts on the prepared listener; what came through the
+  // old one drains.
   bool adopt() {
-    if (!next_ || !acceptors_) return false;
+    if (!next_) return false;
     retire_all();
     current_ = std::move(next_);
     endpoint_ = current_->listener->local();
-    acceptors_->spawn(accept(current_));
+    if (acceptors_) acceptors_->spawn(accept(current_));
     return true;
   }
   bool apply(std::shared_ptr<const ServerSettings> settings) {
@@ -108,9 +109,13 @@ platform::Task<void> Server::Core::run(runtime::Shutdown shutdown) {
   connections_.emplace(connection_tasks_);
   context_.draining = false;
   const Cleanup cleanup{this};
-  // After a failure the listener went with the failed run: open it again.
-  if (!next_) prepare(endpoint_).value();
-  adopt();
+  if (current_) {
+    acceptors_->spawn(accept(current_));
+  } else {
+    // After a failure the listener went with the failed run: open it again.
+    if (!next_) prepare(endpoint_).value();
+    adopt();
+  }
   co_await runtime::wait_stop(shutdown);
   context_.draining = true;
   retire_all();

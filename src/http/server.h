@@ -41,8 +41,9 @@ class Server {
   // Serves on one core until stopped; returns when its last connection has ended. Aborting it cuts
   // them.
   platform::Task<void> run(std::size_t core, runtime::Shutdown shutdown);
-  // What a later bind() opened takes over and the old connections drain, or it is closed unused:
-  // two steps, so that several servers move together or not at all. Not cancel-safe.
+  // What the last bind() opened takes over, once the core runs, and older connections drain; or it
+  // is closed unused: two steps, so that several servers move together or not at all. A first
+  // bind() that nobody adopts is taken over by run(). Not cancel-safe.
   platform::Task<void> adopt();
   platform::Task<void> discard();
   // Every core uses the new settings for its next request. Not cancel-safe.

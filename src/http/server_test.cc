@@ -247,6 +247,24 @@ TEST_F(HttpServerTest, ARebindThatFailsChangesNothing) {
   EXPECT_EQ(connect()->ask(kGet).status, 200);
 }
 
+TEST(HttpServer, AMoveThatFailsBeforeItRunsChangesNothing) {
+  sim::World world(5, exact_world());
+  sim::Node& node = world.add_node();
+  sim::Node& peer = world.add_node();
+  TestServer server(world, node);
+  server.get("/", hello);
+  node.net().occupy(81);
+  bool moved = false;
+  for (const std::uint16_t port : std::initializer_list<std::uint16_t>{80, 81}) {
+    const Root moving(node.core(), do_rebind(&server.server, node.endpoint(port), &moved));
+    EXPECT_EQ(world.run_until([&] { return moving.done(); }, 1s), sim::Outcome::Done);
+    EXPECT_EQ(moved, port == 80);
+  }
+  server.run();
+  RawClient client(world, peer, node.endpoint(80));
+  EXPECT_EQ(client.ask(kGet).status, 200);
+}
+
 TEST(HttpServer, ARestartAfterAFailedRebindListensWhereItDidBefore) {
   sim::World world(5, exact_world());
   sim::Node& node = world.add_node({.cores = 2});

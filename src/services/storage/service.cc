@@ -118,6 +118,9 @@ platform::Task<base::Result<Endpoints>> Service::start() {
   if (!admin_bound) {
     co_return base::fail(base::Code::Internal, "storage.admin: " + admin_bound.error().message);
   }
+  // Not left to the tasks: a reload may come before they run.
+  co_await server_.adopt();
+  co_await admin_server_.adopt();
   endpoints_ = {*bound, *admin_bound};
 
   using runtime::Shutdown;
