@@ -32,18 +32,6 @@ std::string config_page() {
   return page.insert(title_end, kMade);
 }
 
-std::string_view name(MetricKind kind) {
-  switch (kind) {
-    case MetricKind::kCounter:
-      return "counter";
-    case MetricKind::kGauge:
-      return "gauge";
-    case MetricKind::kHistogram:
-      return "histogram";
-  }
-  return "";
-}
-
 // Every series has `service`; a label with a closed set of values shows them.
 std::string labels_of(const MetricDecl& decl) {
   std::string out = "`service`";

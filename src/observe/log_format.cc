@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/utf8.h"
+
 namespace ron::observe {
 namespace {
 
@@ -18,33 +20,6 @@ constexpr std::string_view kCut = "...";
 
 constexpr unsigned byte_at(std::string_view text, std::size_t i) noexcept {
   return static_cast<unsigned char>(text[i]);
-}
-
-// Length of the well-formed UTF-8 sequence at the start of `text` (Unicode table 3-7), 0 if there
-// is none. `text` is not empty.
-std::size_t utf8_length(std::string_view text) noexcept {
-  const unsigned first = byte_at(text, 0);
-  if (first < 0x80) return 1;
-  std::size_t length = 0;
-  unsigned low = 0x80;
-  unsigned high = 0xBF;
-  if (first >= 0xC2 && first <= 0xDF) {
-    length = 2;
-  } else if (first >= 0xE0 && first <= 0xEF) {
-    length = 3;
-    if (first == 0xE0) low = 0xA0;   // shorter forms exist
-    if (first == 0xED) high = 0x9F;  // surrogates
-  } else if (first >= 0xF0 && first <= 0xF4) {
-    length = 4;
-    if (first == 0xF0) low = 0x90;
-    if (first == 0xF4) high = 0x8F;  // beyond U+10FFFF
-  }
-  if (length == 0 || text.size() < length) return 0;
-  if (byte_at(text, 1) < low || byte_at(text, 1) > high) return 0;
-  for (std::size_t i = 2; i < length; ++i) {
-    if (byte_at(text, i) < 0x80 || byte_at(text, i) > 0xBF) return 0;
-  }
-  return length;
 }
 
 // The part of `text` that fits `bound`, without cutting a UTF-8 sequence in two.
@@ -95,7 +70,7 @@ void append_escaped(LineBuffer& out, std::string_view text, std::size_t bound) n
       continue;
     }
     out.append(kept.substr(plain_from, i - plain_from));
-    const std::size_t length = utf8_length(kept.substr(i));
+    const std::size_t length = base::utf8_length(kept.substr(i));
     if (length == 0) {
       out.append(kReplacement);
     } else if (length == 1) {

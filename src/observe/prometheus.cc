@@ -16,18 +16,6 @@ using runtime::MetricKind;
 using runtime::MetricUnit;
 using runtime::SeriesReading;
 
-std::string_view type_name(MetricKind kind) noexcept {
-  switch (kind) {
-    case MetricKind::kCounter:
-      return "counter";
-    case MetricKind::kGauge:
-      return "gauge";
-    case MetricKind::kHistogram:
-      return "histogram";
-  }
-  return "untyped";
-}
-
 template <class T>
 void append_integer(std::string& out, T number) {
   std::array<char, 20> digits{};
@@ -140,7 +128,7 @@ void append_head(std::string& out, const MetricDecl& decl) {
   out += "\n# TYPE ";
   out += decl.name;
   out.push_back(' ');
-  out += type_name(decl.kind);
+  out += runtime::name(decl.kind);
   out.push_back('\n');
 }
 

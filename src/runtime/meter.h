@@ -39,6 +39,19 @@ static_assert(kOtherLabel.size() <= kLabelValueBytes);
 
 enum class MetricKind : std::uint8_t { kCounter, kGauge, kHistogram };
 
+// "counter" and so on, as Prometheus says it.
+constexpr std::string_view name(MetricKind kind) noexcept {
+  switch (kind) {
+    case MetricKind::kCounter:
+      return "counter";
+    case MetricKind::kGauge:
+      return "gauge";
+    case MetricKind::kHistogram:
+      return "histogram";
+  }
+  return "untyped";
+}
+
 // What a histogram's integers mean. Seconds are recorded in nanoseconds and exposed in seconds, so
 // that recording needs no floating point.
 enum class MetricUnit : std::uint8_t { kNone, kSeconds, kBytes };
