@@ -1,0 +1,69 @@
+// History: what clients did to objects and what they were told, checked against the one rule that
+// matters: some order of the operations explains every answer.
+//
+// An object is there or not; its content cannot differ, so presence is all its state. Each
+// operation has an interval, from its first byte to its answer, and takes effect at one moment
+// within it. One whose answer never came took effect at any later moment of the same life of the
+// service, or not at all. check() finds such an order or says that there is none, exactly: it never
+// calls a possible history wrong, nor an impossible one right.
+//
+// One thread. Memory grows with the number of operations.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ron::sim {
+
+class History {
+ public:
+  enum class Act : std::uint8_t { Put, Delete, Read };
+  // What an operation turned out to have done.
+  enum class Result : std::uint8_t {
+    Unknown,       // no answer: it happened or not, then or later
+    Nothing,       // refused
+    Added,         // was absent, now present
+    AlreadyThere,  // was and is present
+    Removed,       // was present, now absent
+    NotThere,      // was and is absent
+    Present,       // read: there
+    Absent,        // read: not there
+  };
+
+  // The operation begins; `life` counts the runs of the service, which forgets everything between.
+  std::size_t begin(unsigned life, std::size_t object, Act act);
+  // Its answer is here. Once.
+  void end(std::size_t operation, Result result);
+
+  // Nothing, or what cannot be explained.
+  [[nodiscard]] std::optional<std::string> check() const;
+
+  [[nodiscard]] std::size_t size() const noexcept { return operations_.size(); }
+  // Puts that were acknowledged, and those of them whose object was read afterwards in that life.
+  [[nodiscard]] std::size_t acknowledged() const noexcept;
+  [[nodiscard]] std::size_t acknowledged_and_read() const noexcept;
+
+ private:
+  static constexpr std::uint64_t kNeverEnds = UINT64_MAX;
+  struct Operation {
+    unsigned life;
+    std::size_t object;
+    Act act;
+    Result result;
+    std::uint64_t begin;
+    std::uint64_t end;
+  };
+  using Group = std::vector<const Operation*>;  // of one object in one life
+
+  [[nodiscard]] std::vector<Group> groups() const;
+  [[nodiscard]] static bool explains(Group operations);
+  [[nodiscard]] static std::string describe(const Group& operations);
+
+  std::vector<Operation> operations_;
+  std::uint64_t moment_ = 0;
+};
+
+}  // namespace ron::sim

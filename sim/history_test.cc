@@ -1,0 +1,236 @@
+#include "sim/history.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+namespace ron::sim {
+namespace {
+
+using Act = History::Act;
+using Result = History::Result;
+
+// One object in one life.
+struct OneObject {
+  History history;
+
+  std::size_t begin(Act act) { return history.begin(1, 0, act); }
+  void end(std::size_t operation, Result result) { history.end(operation, result); }
+  // Begins and ends with nothing in between.
+  void did(Act act, Result result) { end(begin(act), result); }
+  bool possible() const { return !history.check(); }
+};
+
+TEST(History, WhatWasAddedIsThere) {
+  OneObject object;
+  object.did(Act::Put, Result::Added);
+  object.did(Act::Read, Result::Present);
+  object.did(Act::Put, Result::AlreadyThere);
+  EXPECT_TRUE(object.possible());
+}
+
+TEST(History, AnAcknowledgedObjectIsNotLost) {
+  OneObject object;
+  object.did(Act::Put, Result::Added);
+  object.did(Act::Read, Result::Absent);
+  EXPECT_FALSE(object.possible());
+}
+
+TEST(History, NothingComesFromNowhere) {
+  OneObject object;
+  object.did(Act::Read, Result::Present);
+  EXPECT_FALSE(object.possible());
+}
+
+TEST(History, ADeletedObjectStaysAway) {
+  OneObject object;
+  object.did(Act::Put, Result::Added);
+  object.did(Act::Delete, Result::Removed);
+  object.did(Act::Read, Result::Present);
+  EXPECT_FALSE(object.possible());
+}
+
+TEST(History, OperationsAtOnceMayHappenInAnyOrder) {
+  OneObject object;
+  const std::size_t put = object.begin(Act::Put);
+  object.did(Act::Read, Result::Absent);
+  object.did(Act::Read, Result::Present);
+  object.end(put, Result::Added);
+  EXPECT_TRUE(object.possible());
+}
+
+TEST(History, ReadersNeverSeeTimeGoBack) {
+  OneObject object;
+  const std::size_t put = object.begin(Act::Put);
+  object.did(Act::Read, Result::Present);
+  object.did(Act::Read, Result::Absent);
+  object.end(put, Result::Added);
+  EXPECT_FALSE(object.possible());
+}
+
+TEST(History, OnlyOneOfTwoPutsAddsIt) {
+  OneObject object;
+  object.did(Act::Put, Result::Added);
+  object.did(Act::Put, Result::Added);
+  EXPECT_FALSE(object.possible());
+}
+
+TEST(History, WithoutAnAnswerItMayHaveHappenedLater) {
+  OneObject object;
+  object.begin(Act::Put);
+  object.did(Act::Read, Result::Absent);
+  object.did(Act::Read, Result::Present);
+  object.did(Act::Put, Result::AlreadyThere);
+  EXPECT_TRUE(object.possible());
+}
+
+TEST(History, WithoutAnAnswerItHappenedOnceAtMost) {
+  OneObject object;
+  object.begin(Act::Put);
+  object.did(Act::Read, Result::Present);
+  object.did(Act::Delete, Result::Removed);
+  object.did(Act::Read, Result::Present);
+  EXPECT_FALSE(object.possible());
+}
+
+TEST(History, RefusedMeansThatNothingHappened) {
+  OneObject object;
+  object.did(Act::Put, Result::Nothing);
+  object.did(Act::Read, Result::Present);
+  EXPECT_FALSE(object.possible());
+}
+
+TEST(History, ANewLifeBeginsEmpty) {
+  History history;
+  history.end(history.begin(1, 0, Act::Put), Result::Added);
+  history.end(history.begin(2, 0, Act::Read), Result::Absent);
+  EXPECT_FALSE(history.check());
+  history.end(history.begin(2, 0, Act::Read), Result::Present);
+  EXPECT_TRUE(history.check());
+}
+
+TEST(History, CountsWhatWasReadBack) {
+  OneObject object;
+  object.did(Act::Put, Result::Added);
+  EXPECT_EQ(object.history.acknowledged(), 1U);
+  EXPECT_EQ(object.history.acknowledged_and_read(), 0U);
+  object.did(Act::Read, Result::Present);
+  EXPECT_EQ(object.history.acknowledged_and_read(), 1U);
+}
+
+// A history small enough to try every order.
+struct Small {
+  struct Operation {
+    Act act;
+    Result result = Result::Unknown;
+    std::uint64_t begin = 0;
+    std::uint64_t end = UINT64_MAX;
+  };
+  std::vector<Operation> operations;
+};
+
+Result pick_result(Act act, unsigned number) {
+  constexpr Result kPut[] = {Result::Unknown, Result::Nothing, Result::Added, Result::AlreadyThere};
+  constexpr Result kDelete[] = {Result::Unknown, Result::Nothing, Result::Removed,
+                                Result::NotThere};
+  constexpr Result kRead[] = {Result::Unknown, Result::Nothing, Result::Present, Result::Absent};
+  if (act == Act::Put) return kPut[number % 4];
+  return act == Act::Delete ? kDelete[number % 4] : kRead[number % 4];
+}
+
+// Each number begins an operation or ends one under way.
+Small make_small(const std::vector<unsigned>& numbers) {
+  constexpr std::size_t kMost = 7;
+  Small small;
+  std::vector<std::size_t> open;
+  std::uint64_t moment = 0;
+  for (const unsigned number : numbers) {
+    const bool begins = open.empty() || (number % 2 == 0 && small.operations.size() < kMost);
+    if (begins && small.operations.size() == kMost) break;
+    if (begins) {
+      open.push_back(small.operations.size());
+      small.operations.push_back({.act = static_cast<Act>(number / 2 % 3), .begin = moment++});
+      continue;
+    }
+    const auto which = open.begin() + static_cast<std::ptrdiff_t>(number / 2 % open.size());
+    Small::Operation& ended = small.operations[*which];
+    ended.result = pick_result(ended.act, number / 16);
+    if (ended.result != Result::Unknown) ended.end = moment++;
+    open.erase(which);
+  }
+  return small;
+}
+
+// What the operation makes of the state; nothing when it cannot have happened then.
+std::optional<bool> apply(const Small::Operation& operation, bool present) {
+  switch (operation.result) {
+    case Result::Nothing:
+      return present;
+    case Result::Added:
+      return present ? std::nullopt : std::optional(true);
+    case Result::AlreadyThere:
+    case Result::Present:
+      return present ? std::optional(true) : std::nullopt;
+    case Result::Removed:
+      return present ? std::optional(false) : std::nullopt;
+    case Result::NotThere:
+    case Result::Absent:
+      return present ? std::nullopt : std::optional(false);
+    case Result::Unknown:
+      break;
+  }
+  if (operation.act == Act::Read) return present;
+  return operation.act == Act::Put;
+}
+
+// Tries every order, with and without each operation that has no answer.
+bool try_everything(const std::vector<Small::Operation>& left, bool present) {
+  if (std::ranges::all_of(left, [](const auto& each) { return each.end == UINT64_MAX; })) {
+    return true;
+  }
+  const std::uint64_t first_end = std::ranges::min(left, {}, &Small::Operation::end).end;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (left[i].begin > first_end) continue;
+    std::vector<Small::Operation> rest = left;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    const std::optional<bool> next = apply(left[i], present);
+    if (next && try_everything(rest, *next)) return true;
+    const bool optional = left[i].result == Result::Unknown;
+    if (optional && try_everything(rest, present)) return true;
+  }
+  return false;
+}
+
+TEST(History, AgreesWithTryingEveryOrder) {
+  std::size_t possible = 0;
+  std::size_t impossible = 0;
+  EXPECT_TRUE(rc::check("exact", [&](const std::vector<unsigned>& numbers) {
+    const Small small = make_small(numbers);
+    // The same operations, told in the order they happened.
+    History history;
+    std::vector<std::pair<std::uint64_t, std::size_t>> ends;
+    std::vector<std::size_t> handles;
+    std::size_t begun = 0;
+    for (std::size_t i = 0; i < small.operations.size(); ++i) {
+      if (small.operations[i].end != UINT64_MAX) ends.emplace_back(small.operations[i].end, i);
+    }
+    std::ranges::sort(ends);
+    for (const auto& [end, which] : ends) {
+      while (begun < small.operations.size() && small.operations[begun].begin < end) {
+        handles.push_back(history.begin(1, 0, small.operations[begun++].act));
+      }
+      history.end(handles[which], small.operations[which].result);
+    }
+    const bool expected = try_everything(small.operations, false);
+    ++(expected ? possible : impossible);
+    RC_ASSERT(!history.check().has_value() == expected);
+  }));
+  EXPECT_GT(possible, 10U);
+  EXPECT_GT(impossible, 10U);
+}
+
+}  // namespace
+}  // namespace ron::sim

@@ -1,0 +1,117 @@
+#include "sim/judge.h"
+
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+#include "sim/server_node.h"
+
+namespace ron::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using Result = History::Result;
+
+// A life with known settings, one payload and one answer to it.
+struct JudgeTest : testing::Test {
+  Life life;
+  Payload payload = make_payload("some bytes");
+  Request request;
+  Answer answer;
+  Exchange exchange;
+
+  JudgeTest() {
+    Era era;
+    era.config = load_config({"storage.limits.max_body_bytes=1KiB", "storage.read_timeout=100ms",
+                              "storage.server.request_deadline=1s"})
+                     ->get(storage::storage_section());
+    life.eras.push_back(era);
+    life.opened = {};
+    request.corr_id = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+    request.token = TokenKind::Admin;
+    exchange.ended = TimePoint(10ms);
+  }
+
+  Judgement judge_get(std::string body) {
+    request.kind = Kind::Get;
+    answer.status = 200;
+    answer.fields = {{"x-corr-id", request.corr_id}, {"etag", "\"" + payload.address + "\""}};
+    answer.body = std::move(body);
+    return judged();
+  }
+  Judgement judge_refusal(Kind kind, int status, std::string code, bool retry = false) {
+    request.kind = kind;
+    answer.status = status;
+    answer.fields = {{"x-corr-id", request.corr_id}};
+    if (retry) answer.fields.emplace_back("retry-after", "1");
+    answer.body = R"({"error":{"code":")" + code + R"(","corr_id":")" + request.corr_id + R"("}})";
+    return judged();
+  }
+  Judgement judged() {
+    exchange.request = &request;
+    exchange.payload = &payload;
+    exchange.answer = &answer;
+    exchange.life = &life;
+    return judge(exchange);
+  }
+};
+
+TEST_F(JudgeTest, AcceptsTheBytesThatWereAskedFor) {
+  const Judgement judgement = judge_get("some bytes");
+  EXPECT_EQ(judgement.wrong, std::nullopt);
+  EXPECT_EQ(judgement.result, Result::Present);
+}
+
+TEST_F(JudgeTest, SeesAWrongByte) { EXPECT_EQ(judge_get("some bytez").wrong, "wrong bytes"); }
+
+TEST_F(JudgeTest, SeesTheAnswerToAnotherRequest) {
+  judge_get("some bytes");
+  answer.fields[0].second = "01ARZ3NDEKTSV4RRFFQ69G5FAX";
+  EXPECT_EQ(judged().wrong, "the answer to another request");
+}
+
+TEST_F(JudgeTest, WantsAKnownCode) {
+  EXPECT_NE(judge_refusal(Kind::Get, 404, "Vanished").wrong, std::nullopt);
+  EXPECT_EQ(judge_refusal(Kind::Get, 404, "NotFound").wrong, std::nullopt);
+}
+
+TEST_F(JudgeTest, WantsTheStatusOfTheCode) {
+  EXPECT_EQ(judge_refusal(Kind::Get, 400, "NotFound").wrong,
+            "the status does not belong to the code");
+}
+
+TEST_F(JudgeTest, WantsRetryAfterWhereARetryHelps) {
+  EXPECT_EQ(judge_refusal(Kind::Put, 429, "Busy").wrong, "no Retry-After");
+  EXPECT_EQ(judge_refusal(Kind::Put, 429, "Busy", true).wrong, std::nullopt);
+}
+
+TEST_F(JudgeTest, ATimeoutNeedsTheTimeToHavePassed) {
+  EXPECT_NE(judge_refusal(Kind::Put, 504, "Timeout", true).wrong, std::nullopt);
+  exchange.ended = TimePoint(1s);
+  EXPECT_EQ(judge_refusal(Kind::Put, 504, "Timeout", true).wrong, std::nullopt);
+}
+
+TEST_F(JudgeTest, ARefusalForSizeNeedsTheSize) {
+  EXPECT_NE(judge_refusal(Kind::Put, 413, "BodyCap").wrong, std::nullopt);
+  request.encoded_bytes = 1025;
+  EXPECT_EQ(judge_refusal(Kind::Put, 413, "BodyCap").wrong, std::nullopt);
+}
+
+TEST_F(JudgeTest, StrangersDoNotStore) {
+  judge_get("");
+  request.kind = Kind::Put;
+  request.token = TokenKind::Expired;
+  answer.status = 201;
+  EXPECT_EQ(judged().wrong, "stored without a capability");
+}
+
+TEST_F(JudgeTest, NobodyIsReadyAfterTheStop) {
+  judge_get(R"({"ready":true})");
+  request.kind = Kind::Ready;
+  EXPECT_EQ(judged().wrong, std::nullopt);
+  life.stop_asked = TimePoint();
+  EXPECT_EQ(judged().wrong, "ready while draining");
+}
+
+}  // namespace
+}  // namespace ron::sim

@@ -1,0 +1,234 @@
+#include "sim/plant.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "b3/hash.h"
+#include "platform/wait.h"
+#include "services/storage/routes.h"
+
+namespace ron::sim {
+namespace {
+
+using base::Code;
+using base::ObjectId;
+using platform::Task;
+using storage::ObjectPtr;
+using storage::Stored;
+
+constexpr std::array kPlants = {
+#define RON_X(name, text, what) PlantInfo{Plant::name, text, what},
+    RON_SIM_PLANTS(RON_X)
+#undef RON_X
+};
+
+// Does everything right; the mistakes below override one thing each.
+class Relay : public storage::Api {
+ public:
+  explicit Relay(storage::Api& api) : api_(api) {}
+
+  base::Result<ObjectPtr> get(const ObjectId& id) const override { return api_.get(id); }
+  Task<base::Result<Stored>> put(base::Buffer bytes, std::optional<ObjectId> expected,
+                                 runtime::Deadline deadline) override {
+    return api_.put(std::move(bytes), expected, deadline);
+  }
+  base::Result<void> check_room() override { return api_.check_room(); }
+  base::Result<void> remove(const ObjectId& id) override { return api_.remove(id); }
+
+ protected:
+  storage::Api& api_;
+};
+
+class AckEarly final : public Relay {
+ public:
+  using Relay::Relay;
+  Task<base::Result<Stored>> put(base::Buffer bytes, std::optional<ObjectId> expected,
+                                 runtime::Deadline deadline) override {
+    const Stored promised{b3::hash(bytes.view()), bytes.size(), true};
+    auto stored = co_await api_.put(std::move(bytes), expected, deadline);
+    const bool late = !stored && stored.error().code == Code::Timeout;
+    if (late && (!expected || *expected == promised.id)) co_return promised;
+    co_return stored;
+  }
+};
+
+class ShortKey final : public Relay {
+ public:
+  using Relay::Relay;
+  base::Result<ObjectPtr> get(const ObjectId& id) const override {
+    base::Result<ObjectPtr> found = api_.get(id);
+    if (!found) return found;
+    ObjectPtr& remembered = last_[id.hash() % last_.size()];
+    if (!remembered) remembered = *found;
+    return remembered;
+  }
+
+ private:
+  mutable std::array<ObjectPtr, 16> last_;
+};
+
+class DeafDeadline final : public Relay {
+ public:
+  using Relay::Relay;
+  Task<base::Result<Stored>> put(base::Buffer bytes, std::optional<ObjectId> expected,
+                                 runtime::Deadline) override {
+    return api_.put(std::move(bytes), expected, runtime::Deadline());
+  }
+};
+
+class KeepsAnyway final : public Relay {
+ public:
+  using Relay::Relay;
+  Task<base::Result<Stored>> put(base::Buffer bytes, std::optional<ObjectId> expected,
+                                 runtime::Deadline deadline) override {
+    for (const ObjectId& id : std::exchange(doomed_, {})) static_cast<void>(api_.remove(id));
+    return api_.put(std::move(bytes), expected, deadline);
+  }
+  base::Result<void> remove(const ObjectId& id) override {
+    const auto found = api_.get(id);
+    if (!found) return base::fail(found.error());
+    doomed_.push_back(id);
+    return {};
+  }
+
+ private:
+  std::vector<ObjectId> doomed_;
+};
+
+// Lets one put at a time through. The turn of one that gave up waiting is given to it all the same.
+class LostWakeup final : public Relay {
+ public:
+  using Relay::Relay;
+  Task<base::Result<Stored>> put(base::Buffer bytes, std::optional<ObjectId> expected,
+                                 runtime::Deadline deadline) override {
+    if (busy_) {
+      platform::Parker parker;
+      const Place place(*this, parker);
+      const bool in_time = co_await parker.park(deadline.at());
+      if (!in_time) co_return base::fail(Code::Timeout, "it was not this put's turn in time");
+    }
+    busy_ = true;
+    auto stored = co_await api_.put(std::move(bytes), expected, deadline);
+    pass_on();
+    co_return stored;
+  }
+
+ private:
+  struct Ticket {
+    platform::Waiter* waiter;
+  };
+  class Place {
+   public:
+    Place(LostWakeup& owner, platform::Parker& parker)
+        : waiter_(parker), ticket_(std::make_shared<Ticket>(&waiter_)) {
+      owner.queue_.push_back(ticket_);
+    }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    ~Place() {
+      ticket_->waiter = nullptr;
+      waiter_.take_back();
+    }
+
+   private:
+    platform::Waiter waiter_;
+    std::shared_ptr<Ticket> ticket_;
+  };
+
+  void pass_on() {
+    busy_ = !queue_.empty();
+    if (queue_.empty()) return;
+    const std::shared_ptr<Ticket> next = std::move(queue_.front());
+    queue_.pop_front();
+    if (next->waiter != nullptr) next->waiter->wake();
+  }
+
+  bool busy_ = false;
+  std::deque<std::shared_ptr<Ticket>> queue_;
+};
+
+std::unique_ptr<storage::Api> make_faulty(Plant plant, storage::Api& api) {
+  switch (plant) {
+    case Plant::AckEarly:
+      return std::make_unique<AckEarly>(api);
+    case Plant::ShortKey:
+      return std::make_unique<ShortKey>(api);
+    case Plant::LostWakeup:
+      return std::make_unique<LostWakeup>(api);
+    case Plant::DeafDeadline:
+      return std::make_unique<DeafDeadline>(api);
+    case Plant::KeepsAnyway:
+      return std::make_unique<KeepsAnyway>(api);
+    case Plant::None:
+    case Plant::SharedBuffer:
+      break;
+  }
+  return std::make_unique<Relay>(api);
+}
+
+}  // namespace
+
+// Answers whole objects piece by piece, all from one buffer.
+class Planted::Mangler {
+ public:
+  explicit Mangler(storage::Api& api) : meters_("planted"), routes_(meters_) {
+    storage::add_routes(routes_, api);
+  }
+  Task<http::Response> get(http::Request* request) {
+    const http::Router::Match match = routes_.match(http::Method::Get, *request);
+    http::Response response = co_await match.route->handler(request);
+    if (response.status != 200 || response.shared_body.size() <= buffer_.size()) co_return response;
+    response.source = std::make_unique<Source>(buffer_, response.shared_body);
+    response.source_bytes = response.shared_body.size();
+    co_return response;
+  }
+
+ private:
+  using Shared = std::array<std::byte, 2048>;
+  class Source final : public http::BodySource {
+   public:
+    Source(Shared& buffer, base::ByteView bytes) : buffer_(buffer), left_(bytes) {}
+    Task<base::Result<base::ByteView>> next() override {
+      const base::ByteView piece = left_.first(std::min(left_.size(), buffer_.size()));
+      left_ = left_.subspan(piece.size());
+      std::ranges::copy(piece, buffer_.begin());
+      co_return base::ByteView(buffer_).first(piece.size());
+    }
+
+   private:
+    Shared& buffer_;
+    base::ByteView left_;
+  };
+
+  runtime::Meters meters_;
+  http::Router routes_;
+  Shared buffer_{};
+};
+
+std::span<const PlantInfo> all_plants() noexcept { return kPlants; }
+
+std::optional<Plant> plant_named(std::string_view name) noexcept {
+  const auto found = std::ranges::find(kPlants, name, &PlantInfo::name);
+  if (found == kPlants.end()) return std::nullopt;
+  return found->plant;
+}
+
+Planted::Planted(Plant plant, http::Router& router, storage::Api& api)
+    : faulty_(make_faulty(plant, api)) {
+  if (plant == Plant::SharedBuffer) {
+    mangler_ = std::make_unique<Mangler>(api);
+    // Comes before the right one, which is then never asked.
+    router.add({.method = http::Method::Get,
+                .pattern = "/o/{addr}",
+                .handler = [this](http::Request* request) { return mangler_->get(request); },
+                .is_read = true});
+  }
+  storage::add_routes(router, *faulty_);
+}
+
+Planted::~Planted() = default;
+
+}  // namespace ron::sim

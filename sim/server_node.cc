@@ -1,0 +1,238 @@
+#include "sim/server_node.h"
+
+#include <cstring>
+#include <utility>
+
+#include "config/load.h"
+#include "config/reload.h"
+#include "services/kit/capability_gate.h"
+#include "services/storage/routes.h"
+
+namespace ron::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using platform::Signal;
+
+const config::Schema& schema() {
+  static const config::Schema all = [] {
+    config::Schema made;
+    made.add(kit::auth_section()).add(storage::storage_section());
+    return made;
+  }();
+  return all;
+}
+
+Era era_of(const config::Config& config) {
+  Era era;
+  era.config = config.get(storage::storage_section());
+  era.public_reads = config.get(kit::auth_section())->public_reads;
+  return era;
+}
+
+// Hands log lines to the journal; errors are something wrong.
+class JournalSink final : public observe::LogSink {
+ public:
+  explicit JournalSink(Journal& journal) : journal_(journal) {}
+  void write(std::string_view lines) override {
+    while (!lines.empty()) {
+      const std::size_t end = std::min(lines.find('\n'), lines.size());
+      const std::string_view line = lines.substr(0, end);
+      lines.remove_prefix(std::min(end + 1, lines.size()));
+      const bool is_error = line.find("\"level\":\"error\"") != std::string_view::npos;
+      if (is_error) {
+        journal_.violation("server", "logged an error: " + std::string(line));
+      } else {
+        journal_.note("server", line);
+      }
+    }
+  }
+
+ private:
+  Journal& journal_;
+};
+
+}  // namespace
+
+platform::SendMemory HeapArena::allocate(std::size_t bytes) {
+  reserved_ += bytes;
+  return {this, {new std::byte[bytes], bytes}, -1, 0};
+}
+
+void HeapArena::release(const platform::SendMemory& memory) noexcept {
+  constexpr int kSpoilt = 0xDD;
+  const base::ByteView bytes = memory.bytes();
+  auto* const begin = const_cast<std::byte*>(bytes.data());
+  std::memset(begin, kSpoilt, bytes.size());
+  delete[] begin;
+  reserved_ -= bytes.size();
+}
+
+std::shared_ptr<const config::Config> load_config(const Flags& flags) {
+  config::Inputs inputs;
+  inputs.flags = flags;
+  auto loaded = config::load(schema(), inputs);
+  assert(loaded && "a plan makes only good configurations");
+  return *loaded;
+}
+
+ServerNode::ServerNode(Scene& scene, platform::sim::Node& node, Plant plant)
+    : scene_(scene),
+      node_(node),
+      plant_(plant),
+      logs_({.level = observe::Level::kInfo,
+             .format = observe::LogFormat::kJson,
+             .queue_lines = 512,
+             .queue_bytes = 64 * base::kKiB,
+             .unix_ms = [this] { return scene_.world.unix_ms(); }}) {}
+
+ServerNode::~ServerNode() = default;
+
+platform::Host ServerNode::host() {
+  const platform::Host machine = node_.host();
+  if (!scene_.plan.by_reference) return machine;
+  return {machine.cores, machine.clock,   machine.random,   machine.net,
+          machine.disk,  machine.signals, machine.blocking, arena_};
+}
+
+void ServerNode::begin(const Flags& flags) {
+  started_ = stopping_ = stopped_ = false;
+  abort_asked_ = kNever;
+  aborted_ = reloads_ = 0;
+  while (node_.signals().take() != Signal::None) {
+  }
+  auto config = load_config(flags);
+  scene_.timeline.begin_life(era_of(*config), now());
+  life_ = std::make_unique<platform::test::Root>(node_.core(), live(std::move(config)));
+  ++scene_.journal.tally.events["starts"];
+}
+
+// The life of a process, as in src/app/process.cc.
+Task<void> ServerNode::live(std::shared_ptr<const config::Config> config) {
+  service_.emplace(host(), std::move(config), scene_.tokens.keyring, logs_,
+                   [this](http::Router& router, storage::Api& api) {
+                     planted_ = std::make_unique<Planted>(plant_, router, api);
+                   });
+  service_->on_give_up([this] { wrong("a critical task was given up"); });
+  const auto started = co_await service_->start();
+  if (!started) {
+    wrong("did not start: " + started.error().message);
+    co_return;
+  }
+  scene_.timeline.opened(started->bind, started->admin, now());
+  scene_.journal.note("server", "listening on " + started->bind.text());
+  started_ = true;
+  while (!stopped_) {
+    const Signal signal = node_.signals().take();
+    if (signal == Signal::Terminate) {
+      terminate();
+    } else if (signal == Signal::Reload && !stopping_) {
+      co_await reload();
+    } else if (signal == Signal::None) {
+      co_await node_.signals().arrived().wait();
+    }
+  }
+}
+
+void ServerNode::terminate() {
+  if (std::exchange(stopping_, true)) {
+    scene_.journal.note("server", "second stop signal");
+    abort_asked_ = std::min(abort_asked_, now());
+    service_->abort_now();
+    return;
+  }
+  stop_ = std::make_unique<platform::test::Root>(node_.core(), stop());
+}
+
+Task<void> ServerNode::stop() {
+  const TimePoint asked = now();
+  scene_.timeline.stop_asked(asked);
+  scene_.journal.note("server", "stop asked for");
+  const Duration drain = service_->config()->get(storage::storage_section())->drain_deadline;
+  aborted_ = co_await service_->stop();
+  stop_took_ = now() - asked;
+  stopped_ = true;
+  node_.signals().arrived().nudge();
+  scene_.journal.note("server", "stopped, " + std::to_string(aborted_) + " tasks aborted");
+  ++scene_.journal.tally.events[aborted_ == 0 ? "stops, drained" : "stops, some aborted"];
+  const TimePoint latest = std::min(asked + drain, std::max(asked, abort_asked_));
+  if (now() > latest + scene_.plan.moment()) {
+    wrong("stopped " + base::print(now() - latest) + " too late");
+  }
+}
+
+Task<void> ServerNode::reload() {
+  ++reloads_;
+  config::Inputs inputs;
+  inputs.flags = next_->flags;
+  const std::optional<std::uint16_t> occupied = next_->occupied_port;
+  auto next = config::reload(schema(), *service_->config(), inputs);
+  if (!next) {
+    wrong("reload refused: " + next.error().message);
+    co_return;
+  }
+  scene_.journal.note("server", "reload begins");
+  if (occupied) {
+    node_.net().occupy(*occupied);
+  } else {
+    scene_.timeline.change(era_of(*next->config), now());
+  }
+  const auto moved = co_await service_->reload(std::move(*next), scene_.tokens.keyring);
+  if (occupied) node_.net().release(*occupied);
+  if (moved.has_value() == occupied.has_value()) {
+    wrong(moved ? "reloaded onto a port that is taken" : "reload failed: " + moved.error().message);
+    co_return;
+  }
+  if (!moved) {
+    scene_.journal.note("server", "reload failed: " + moved.error().message);
+    ++scene_.journal.tally.events["reloads, failed as planned"];
+    co_return;
+  }
+  scene_.timeline.settled(moved->bind, moved->admin, now(), now() + scene_.plan.moment());
+  scene_.journal.note("server", "reloaded, listening on " + moved->bind.text());
+  ++scene_.journal.tally.events["reloads"];
+}
+
+std::int64_t ServerNode::gauge(std::string_view name) {
+  std::int64_t sum = 0;
+  for (const runtime::FamilyReading& family : service_->meters().collect()) {
+    if (family.decl->name != name) continue;
+    for (const runtime::SeriesReading& series : family.series) sum += series.level;
+  }
+  return sum;
+}
+
+std::uint64_t ServerNode::counter(std::string_view name) {
+  std::uint64_t sum = 0;
+  for (const runtime::FamilyReading& family : service_->meters().collect()) {
+    if (family.decl->name != name) continue;
+    for (const runtime::SeriesReading& series : family.series) sum += series.count;
+  }
+  return sum;
+}
+
+void ServerNode::check_log() {
+  JournalSink sink(scene_.journal);
+  logs_.drain(sink);
+}
+
+void ServerNode::check_stopped() {
+  if (gauge("http_connections") != 0) wrong("connections are left after the stop");
+  if (gauge("http_inflight_requests") != 0) wrong("requests are in flight after the stop");
+  if (counter("tasks_panicked_total") != 0) wrong("a task let an exception escape");
+  if (counter("tasks_restarted_total") != 0) wrong("a task had to be restarted");
+  if (counter("tasks_aborted_total") < aborted_) wrong("aborted tasks were not counted");
+}
+
+void ServerNode::end() {
+  check_log();
+  check_stopped();
+  stop_.reset();
+  life_.reset();
+  service_.reset();
+  planted_.reset();
+  check_log();
+  if (arena_.reserved_bytes() != 0) wrong("objects outlived the service");
+}
+
+}  // namespace ron::sim

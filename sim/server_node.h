@@ -1,0 +1,95 @@
+// ServerNode: the machine that runs svc-storage, and its operator. Does what the process of
+// src/app does around a service: start, reload and stop by signal, abort by the second one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "observe/log.h"
+#include "platform/send_memory.h"
+#include "platform/sim/node.h"
+#include "platform/test_support.h"
+#include "services/storage/service.h"
+#include "sim/plant.h"
+#include "sim/scene.h"
+
+namespace ron::sim {
+
+// Memory that is sent by reference, for a world that has none. What is given back is spoilt, so
+// that a use after the end shows as wrong bytes.
+class HeapArena final : public platform::SendArena {
+ public:
+  platform::SendMemory allocate(std::size_t bytes) override;
+  void set_limit(std::uint64_t) noexcept override {}
+  [[nodiscard]] std::uint64_t reserved_bytes() const noexcept override { return reserved_; }
+
+ private:
+  void release(const platform::SendMemory& memory) noexcept override;
+  std::uint64_t reserved_ = 0;
+};
+
+// The configuration these flags make; the plans make only good ones.
+std::shared_ptr<const config::Config> load_config(const Flags& flags);
+
+// Driven by signals from outside any executor. One life at a time: begin(), signals, stopped(),
+// end().
+class ServerNode {
+ public:
+  ServerNode(Scene& scene, platform::sim::Node& node, Plant plant);
+  ServerNode(const ServerNode&) = delete;
+  ServerNode& operator=(const ServerNode&) = delete;
+  ~ServerNode();
+
+  // Starts a service. Serving once started().
+  void begin(const Flags& flags);
+  // What the next reload signal finds in the file; outlives the life.
+  void edit_config(const ReloadPlan& reload) { next_ = &reload; }
+  void signal(platform::Signal signal) { node_.signals().raise(signal); }
+
+  [[nodiscard]] bool started() const noexcept { return started_; }
+  [[nodiscard]] bool stopped() const noexcept { return stopped_; }
+  [[nodiscard]] bool ended() const noexcept { return !service_.has_value(); }
+  // Checks what must hold after a stop, and destroys the service.
+  void end();
+
+  // The level of a gauge, summed over its series.
+  [[nodiscard]] std::int64_t gauge(std::string_view name);
+  [[nodiscard]] std::uint64_t counter(std::string_view name);
+  [[nodiscard]] std::size_t reloads() const noexcept { return reloads_; }  // in this life
+  [[nodiscard]] std::size_t aborted() const noexcept { return aborted_; }
+  [[nodiscard]] Duration stop_took() const noexcept { return stop_took_; }
+
+ private:
+  Task<void> live(std::shared_ptr<const config::Config> config);
+  Task<void> stop();
+  Task<void> reload();
+  void terminate();
+  void check_log();
+  void check_stopped();
+  [[nodiscard]] platform::Host host();
+  [[nodiscard]] TimePoint now() const { return scene_.world.now(); }
+  void wrong(std::string_view what) { scene_.journal.violation("server", what); }
+
+  Scene& scene_;
+  platform::sim::Node& node_;
+  const Plant plant_;
+  HeapArena arena_;
+  observe::LogHub logs_;
+  const ReloadPlan* next_ = nullptr;
+  bool started_ = false;
+  bool stopping_ = false;
+  bool stopped_ = false;
+  std::size_t reloads_ = 0;
+  std::size_t aborted_ = 0;
+  Duration stop_took_{};
+  TimePoint abort_asked_ = kNever;
+  std::unique_ptr<Planted> planted_;
+  std::optional<storage::Service> service_;
+  std::unique_ptr<platform::test::Root> life_;
+  std::unique_ptr<platform::test::Root> stop_;
+};
+
+}  // namespace ron::sim
