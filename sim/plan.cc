@@ -13,7 +13,6 @@ namespace ron::sim {
 namespace {
 
 using namespace std::chrono_literals;
-using platform::sim::LinkOptions;
 using platform::sim::PerMillion;
 
 // How large things are in this world; picks the caps and the payloads that meet them.

@@ -78,7 +78,7 @@ struct Plan {
 };
 
 // The node of the service; the others follow in order, the auditor's last.
-inline constexpr std::size_t kServerNode = 0;
+inline constexpr platform::sim::NodeId kServerNode = 0;
 inline constexpr std::uint16_t kPort = 8081;
 inline constexpr std::uint16_t kAdminPort = 9081;
 

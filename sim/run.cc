@@ -14,7 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using platform::Signal;
-using platform::sim::LinkOptions;
 using platform::sim::Node;
 using platform::sim::Outcome;
 using platform::sim::TraceKind;
@@ -119,25 +118,24 @@ void Run::plan_mishaps() {
 void Run::happen(const Mishap& mishap) {
   Node& node = world_.node(1 + mishap.client);
   platform::sim::Network& network = world_.network();
-  constexpr auto server = static_cast<platform::sim::NodeId>(kServerNode);
   const std::string who = "client " + std::to_string(mishap.client);
   switch (mishap.kind) {
     case Mishap::Kind::Partition:
       journal_.note("mishap", who + " is cut off");
       ++journal_.tally.faults["partitions"];
-      network.partition(server, node.id());
-      world_.after(mishap.lasts, [&network, &node] { network.heal(server, node.id()); });
+      network.partition(kServerNode, node.id());
+      world_.after(mishap.lasts, [&network, &node] { network.heal(kServerNode, node.id()); });
       break;
     case Mishap::Kind::Deafen:
       journal_.note("mishap", who + " hears nothing");
       ++journal_.tally.faults["one-way partitions"];
-      network.block(server, node.id());
-      world_.after(mishap.lasts, [&network, &node] { network.unblock(server, node.id()); });
+      network.block(kServerNode, node.id());
+      world_.after(mishap.lasts, [&network, &node] { network.unblock(kServerNode, node.id()); });
       break;
     case Mishap::Kind::Reset:
       journal_.note("mishap", "connections of " + who + " are reset");
       ++journal_.tally.faults["resets of all connections"];
-      network.reset_connections(server, node.id());
+      network.reset_connections(kServerNode, node.id());
       break;
     case Mishap::Kind::Vanish:
       journal_.note("mishap", who + " loses power");
@@ -272,6 +270,7 @@ bool Run::wind_down() {
   const Outcome outcome = world_.run_until([this] { return server_->stopped(); }, 1min);
   if (outcome != Outcome::Done) return false;
   server_->end();
+  world_.run_for(1s);  // what was still posted
   return true;
 }
 
