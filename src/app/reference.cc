@@ -16,7 +16,6 @@ namespace ron::app {
 namespace {
 
 using runtime::MetricDecl;
-using runtime::MetricKind;
 
 constexpr std::string_view kMade =
     "\nMade from the declarations in the code by `make docs`; do not edit.\n";
