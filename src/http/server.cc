@@ -54,6 +54,11 @@ class Server::Core {
     if (acceptors_) acceptors_->spawn(accept(current_));
     return true;
   }
+  bool close_unserved() {
+    if (acceptors_) return false;
+    current_.reset();
+    return discard();
+  }
   bool apply(std::shared_ptr<const ServerSettings> settings) {
     context_.settings = std::move(settings);
     return true;
@@ -228,6 +233,13 @@ platform::Task<void> Server::discard() {
   for (const auto& core : cores_) {
     const auto drop = [owner = core.get()] { return owner->discard(); };
     co_await runtime::call_on(&core->home, drop);
+  }
+}
+
+platform::Task<void> Server::close_unserved() {
+  for (const auto& core : cores_) {
+    const auto close = [owner = core.get()] { return owner->close_unserved(); };
+    co_await runtime::call_on(&core->home, close);
   }
 }
 

@@ -46,6 +46,9 @@ class Server {
   // bind() that nobody adopts is taken over by run(). Not cancel-safe.
   platform::Task<void> adopt();
   platform::Task<void> discard();
+  // Closes the listeners of cores that do not run: for a stop that comes before their tasks, which
+  // then never close them. Not cancel-safe.
+  platform::Task<void> close_unserved();
   // Every core uses the new settings for its next request. Not cancel-safe.
   platform::Task<void> apply(std::shared_ptr<const ServerSettings> settings);
 

@@ -247,6 +247,17 @@ TEST_F(HttpServerTest, ARebindThatFailsChangesNothing) {
   EXPECT_EQ(connect()->ask(kGet).status, 200);
 }
 
+TEST_F(HttpServerTest, ListenersThatNobodyServesCanBeClosed) {
+  make();
+  bool moved = false;
+  const Root binding(node_.core(), do_rebind(&server_->server, node_.endpoint(80), &moved));
+  EXPECT_EQ(world_.run_until([&] { return binding.done(); }, 1s), sim::Outcome::Done);
+  EXPECT_FALSE(refuses_connections(80));
+  const Root closing(node_.core(), server_->server.close_unserved());
+  EXPECT_EQ(world_.run_until([&] { return closing.done(); }, 1s), sim::Outcome::Done);
+  EXPECT_TRUE(refuses_connections(80));
+}
+
 TEST(HttpServer, AMoveThatFailsBeforeItRunsChangesNothing) {
   sim::World world(5, exact_world());
   sim::Node& node = world.add_node();

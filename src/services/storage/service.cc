@@ -205,6 +205,8 @@ void Service::count_reload_failure(config::ReloadFail fail) {
 
 platform::Task<std::size_t> Service::stop() {
   draining_.store(true);
+  co_await server_.close_unserved();
+  co_await admin_server_.close_unserved();
   const base::Duration drain = settings()->drain_deadline;
   const std::size_t aborted = co_await supervisor_.stop(runtime::StopReason::Signal, drain);
   log_.info("stopped", {{"aborted_tasks", aborted}});
