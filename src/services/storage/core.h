@@ -40,8 +40,6 @@ class Core final : public Api {
   platform::Task<void> put_worker(runtime::Shutdown shutdown);
   platform::Task<void> auditor(observe::Log log, runtime::Shutdown shutdown);
 
-  // No more work is taken; what is queued is still done.
-  void close() noexcept { work_.close(); }
   void apply(const StorageConfig& config) noexcept;
 
   [[nodiscard]] const RamStore& store() const noexcept { return store_; }
