@@ -8,6 +8,9 @@ namespace ron::platform::posix {
 namespace {
 
 constexpr std::size_t kPageBytes = 4096;
+// Large pieces start where the kernel's send batches do; elsewhere they cost half as much again.
+constexpr std::size_t kAlignFromBytes = 256 * base::kKiB;
+constexpr std::size_t kLargeAlignment = 512 * base::kKiB;
 constexpr int kMadvCollapse = 25;  // MADV_COLLAPSE, Linux 6.1; missing from older headers
 
 constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
@@ -59,6 +62,7 @@ SendMemory MemfdArena::allocate(std::size_t bytes) {
     live_[first] = 1;
     return {this, {base_ + first * kBlockBytes, bytes}, file_.get(), first * kBlockBytes};
   }
+  if (size >= kAlignFromBytes) open_used_ = round_up(open_used_, kLargeAlignment);
   if (open_ != kBlocks && open_used_ + size > kBlockBytes) {
     // Full. If nothing in it is alive any more nobody else will give it back.
     if (live_[open_] == 0) give_back(open_);
