@@ -8,7 +8,8 @@ namespace ron::platform::posix {
 namespace {
 
 constexpr std::size_t kPageBytes = 4096;
-// Large pieces start where the kernel's send batches do; elsewhere they cost half as much again.
+// Measured, not explained: 1 MiB sent from a 512 KiB boundary cost 57 to 64 us of CPU, from 68 KiB
+// into the block 117 us. Other alignments were not tried.
 constexpr std::size_t kAlignFromBytes = 256 * base::kKiB;
 constexpr std::size_t kLargeAlignment = 512 * base::kKiB;
 constexpr int kMadvCollapse = 25;  // MADV_COLLAPSE, Linux 6.1; missing from older headers
