@@ -1,0 +1,172 @@
+// Volume: objects on one medium, each under the BLAKE3 hash of its bytes. A local directory
+// (DiskVolume) or memory; later a peer.
+//
+// What a volume promises: an object is there whole or not at all; what was acknowledged survives
+// whatever the medium promises to survive; bytes are handed out only after they were checked
+// against the address asked for. Who may do what, queues of requests, quotas and caching are the
+// caller's.
+//
+// Writes are taken over by the volume and answered later through a reply, so that a worker never
+// waits for the medium and one synchronisation can serve many of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "b3/tree.h"
+#include "base/buffer.h"
+#include "base/object_id.h"
+#include "base/result.h"
+#include "base/ulid.h"
+#include "platform/task.h"
+#include "runtime/deadline.h"
+#include "runtime/oneshot.h"
+
+namespace ron::volume {
+
+// An upload is named by the ULID it was given; parts are numbered from zero.
+using UploadId = base::Ulid;
+
+inline constexpr std::uint64_t kPartBytes = base::limits::kPartBytes;
+
+template <class T>
+using Reply = runtime::OneshotSender<base::Result<T>>;
+
+struct Added {
+  base::ObjectId id;
+  std::uint64_t length = 0;
+  bool is_new = false;
+};
+
+struct NewObject {
+  base::ObjectId id;   // the bytes were hashed to it by the caller
+  base::Buffer bytes;  // at most base::limits::kDecodedBytes
+  std::string tenant;
+};
+
+struct Upload {
+  UploadId id;
+  std::uint64_t length = 0;
+  std::optional<base::ObjectId> expected;
+  std::string tenant;
+  std::int64_t expires_unix_s = 0;
+
+  [[nodiscard]] std::uint64_t parts() const noexcept {
+    return length == 0 ? 0 : (length - 1) / kPartBytes + 1;
+  }
+  [[nodiscard]] std::uint64_t part_length(std::uint64_t part) const noexcept {
+    return part + 1 == parts() ? length - part * kPartBytes : kPartBytes;
+  }
+};
+
+struct NewPart {
+  UploadId upload;
+  std::uint64_t part = 0;
+  base::Buffer bytes;  // exactly the part's length
+};
+
+// Parts [first, last] have arrived.
+struct PartRange {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+
+struct UploadState {
+  Upload upload;
+  std::vector<PartRange> arrived;  // ascending, not touching
+};
+
+// An object as it was found. Cheap to copy; keeps what it needs to read the object alive, even if
+// the object is removed or moved meanwhile.
+struct Located {
+  base::ObjectId id;
+  std::uint64_t length = 0;
+  std::shared_ptr<const void> place;  // the volume's own
+};
+
+// Verified bytes of an object: `bytes` lie inside `buffer` or inside memory kept by `owner`.
+struct Piece {
+  base::ByteView bytes;
+  base::Buffer buffer;
+  std::shared_ptr<const void> owner;
+};
+
+struct Usage {
+  std::uint64_t bytes = 0;
+  std::uint64_t objects = 0;
+};
+
+struct VolumeStats {
+  std::uint64_t objects = 0;
+  std::uint64_t object_bytes = 0;  // what clients stored
+  std::uint64_t stored_bytes = 0;  // what it takes on the medium
+  std::uint64_t dead_bytes = 0;    // of that, what compaction can free
+  std::uint64_t segments = 0;
+  std::uint64_t free_bytes = 0;
+  std::uint64_t uploads = 0;      // open ones
+  std::uint64_t quarantined = 0;  // objects with a group that did not verify
+  std::uint64_t index_bytes = 0;  // memory of the index
+};
+
+// What keeps a volume from doing its work; empty text: nothing.
+struct VolumeHealth {
+  bool readable = true;  // false: look-ups may miss objects (the index is being made anew)
+  bool writable = true;
+  std::string reason;  // "recovering", "disk full", "disk errors"
+};
+
+// Any executor of the host. Errors: NotFound, IntegrityFail (the medium lied), StorageFull,
+// StorageBusy, Degraded (recovering), HashMismatch, Malformed, PreconditionFailed.
+class Volume {
+ public:
+  Volume() = default;
+  Volume(const Volume&) = delete;
+  Volume& operator=(const Volume&) = delete;
+  virtual ~Volume() = default;
+
+  // NotFound when it is not there; IntegrityFail when it is known to be damaged. Cancel-safe.
+  virtual platform::Task<base::Result<Located>> locate(base::ObjectId id) = 0;
+  // Verified bytes from `offset` on: at least one and at most `length`, which is at most
+  // kPartBytes; it may stop early at the end of a part. An empty object has none to read.
+  // IntegrityFail quarantines the object. Cancel-safe.
+  virtual platform::Task<base::Result<Piece>> read(Located object, std::uint64_t offset,
+                                                   std::uint64_t length) = 0;
+
+  // Writes return when the volume has taken them over, having waited for room until the deadline
+  // at most; the reply comes when the change is durable. A dropped reply means the write may or may
+  // not have happened. Cancel-safe in that sense.
+  virtual platform::Task<void> put(NewObject object, runtime::Deadline deadline,
+                                   Reply<Added> reply) = 0;
+  virtual platform::Task<void> remove(base::ObjectId id, runtime::Deadline deadline,
+                                      Reply<std::uint64_t> reply) = 0;  // the length removed
+
+  virtual platform::Task<void> begin_upload(Upload upload, runtime::Deadline deadline,
+                                            Reply<bool> reply) = 0;
+  // The value of the part's subtree. NotFound: no such upload.
+  virtual platform::Task<void> put_part(NewPart part, runtime::Deadline deadline,
+                                        Reply<b3::ChainingValue> reply) = 0;
+  // Publishes the object and ends the upload. PreconditionFailed with the first missing part,
+  // HashMismatch when it was to have another address; both leave the upload as it is.
+  virtual platform::Task<void> commit_upload(UploadId upload, runtime::Deadline deadline,
+                                             Reply<Added> reply) = 0;
+  virtual platform::Task<void> abort_upload(UploadId upload, runtime::Deadline deadline,
+                                            Reply<bool> reply) = 0;
+  virtual platform::Task<base::Result<UploadState>> find_upload(UploadId upload) = 0;
+
+  // Up to `limit` objects with addresses above `after`, in order of address. Cancel-safe.
+  struct Listed {
+    base::ObjectId id;
+    std::uint64_t length = 0;
+  };
+  virtual platform::Task<base::Result<std::vector<Listed>>> list(
+      std::optional<base::ObjectId> after, std::size_t limit) = 0;
+
+  [[nodiscard]] virtual Usage usage(std::string_view tenant) const = 0;
+  [[nodiscard]] virtual VolumeStats stats() const = 0;
+  [[nodiscard]] virtual VolumeHealth health() const = 0;
+};
+
+}  // namespace ron::volume
