@@ -291,17 +291,19 @@ class Metrics:
 
 
 class Server:
-    """One `ron storage --amnesia` process. `sets` are --set overrides of the storage section."""
+    """One `ron storage` process: in memory, or on disk in the directory `data`, which outlives it.
+    `sets` are --set overrides of the storage section."""
 
     def __init__(self, sets=None, flags=(), config=None, env=None, cores=2, bind="127.0.0.1:0",
-                 admin="127.0.0.1:0", binary=BINARY):
+                 admin="127.0.0.1:0", binary=BINARY, data=None):
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="ron-e2e-"))
         self.cwd = self.home / "cwd"
         self.cwd.mkdir()
         self.log_path = self.home / "log"
         self.token_path = self.home / "token"
         self.config_path = self.home / "ron.toml"
-        command = [binary, "storage", "--amnesia", "--token-out", str(self.token_path),
+        where = ["--data", str(data)] if data else ["--amnesia"]
+        command = [binary, "storage", *where, "--token-out", str(self.token_path),
                    "--log-format", "json", "--cores", str(cores)]
         if config is None:
             command += ["--bind", bind, "--admin", admin]

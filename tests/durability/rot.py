@@ -1,0 +1,214 @@
+"""One flipped bit at a time, anywhere in segments and index.
+
+After each flip every object is read: it comes back right, or not at all (an error, a cut
+connection), never wrong, and the objects the bit does not belong to come back right. A flip in the
+bytes of a live object must be found by a scrub. Then the bit is flipped back, and objects that were
+quarantined are stored again, which must heal them.
+"""
+
+import argparse
+import http.client
+import json
+import mmap
+import os
+import pathlib
+import random
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+import crash  # noqa: E402
+import payloads  # noqa: E402
+import ron  # noqa: E402
+
+SIZES = [0, 1, 300, 1024, 9000, 65_536, 65_537, 150_000, 400_000, 1 << 20]
+LARGE = [2 * payloads.PART + 777]
+SETS = {"storage.segment_bytes": "16MiB", "storage.cache_bytes": "0", "storage.min_free_bytes": "64MiB",
+        "storage.scrub.rate": "4GiB/s", "storage.server.max_rps": 1_000_000}
+
+
+class Store:
+    """A server on disk, its objects, and where their bytes lie in its segments."""
+
+    def __init__(self, directory, objects, seed):
+        self.data = pathlib.Path(directory) / "data"
+        sizes = [SIZES[i % len(SIZES)] for i in range(objects)] + LARGE
+        self.objects = payloads.make((f"{seed}/{i}", size) for i, size in enumerate(sizes))
+        self.bytes = {payload.address: payload.bytes() for payload in self.objects}
+        self.places = {}
+        self.start()
+        for payload in self.objects:
+            self.store(payload)
+        for payload in self.objects:
+            self.find(payload)
+
+    def start(self):
+        self.server = ron.Server(sets=SETS, data=self.data)
+        self.ask = crash.Ask(self.server.address, self.server.token)
+        self.admin = crash.Ask(self.server.admin, self.server.token)
+
+    def close(self):
+        self.server.close()
+
+    def restart(self):
+        assert self.server.stop() == 0, self.server.log_text()
+        self.server.close()
+        self.start()
+
+    def store(self, payload):
+        client = crash.Client(self.server, payload.seed, [], {})
+        client.store(payload)
+        if client.known[payload.address][1] != crash.PRESENT:
+            raise crash.Wrong(f"{payload.address} was not stored")
+
+    def segments(self):
+        return sorted(self.data.rglob("*.seg"))
+
+    def find(self, payload):
+        """Remembers where the object's bytes are: the newest copy counts."""
+        places = []
+        data = self.bytes[payload.address]
+        for start in range(0, len(data), payloads.PART):
+            places.append(self.newest(data[start:start + payloads.PART]))
+        self.places[payload.address] = places
+
+    def newest(self, piece):
+        for path in reversed(self.segments()):
+            with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
+                at = view.rfind(piece)
+                if at >= 0:
+                    return path, at, len(piece)
+        raise crash.Wrong("an object's bytes are in no segment")
+
+    def owner(self, path, offset):
+        for address, places in self.places.items():
+            if any(where == path and at <= offset < at + size for where, at, size in places):
+                return address
+        return None
+
+    def read_all(self):
+        """Addresses that could not be read; wrong bytes end the test."""
+        failed = {}
+        for payload in self.objects:
+            try:
+                status, body = self.ask("GET", f"/o/{payload.address}")
+            except (OSError, http.client.HTTPException) as error:
+                failed[payload.address] = type(error).__name__
+                self.ask = crash.Ask(self.server.address, self.server.token)
+                continue
+            if status == 200:
+                if body != self.bytes[payload.address]:
+                    raise crash.Wrong(f"{payload.address}: wrong bytes were served")
+            else:
+                failed[payload.address] = status
+        return failed
+
+    def scrub(self):
+        """One whole scrub; how many objects are quarantined after it."""
+        before = self.stats()["scrub"]["finished"]
+        status, body = self.admin("POST", "/admin/scrub")
+        assert status in (200, 202), (status, body)
+        ron.wait_until("the scrub to end", lambda: self.stats()["scrub"]["finished"] > before, 60 * ron.SLOW)
+        return self.stats()["quarantined"]
+
+    def stats(self):
+        status, body = self.admin("GET", "/admin/stats")
+        assert status == 200, (status, body)
+        return json.loads(body)
+
+    def heal(self, addresses):
+        for payload in self.objects:
+            if payload.address in addresses:
+                self.store(payload)
+                self.find(payload)
+
+
+def flip(path, offset, bit):
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        byte = os.pread(descriptor, 1, offset)[0]
+        os.pwrite(descriptor, bytes([byte ^ (1 << bit)]), offset)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def flip_segment(store, dice, totals):
+    paths = store.segments()
+    path = dice.choices(paths, [p.stat().st_size for p in paths])[0]
+    offset, bit = dice.randrange(path.stat().st_size), dice.randrange(8)
+    victim = store.owner(path, offset)
+    flip(path, offset, bit)
+    failed = store.read_all()
+    quarantined = store.scrub()
+    if victim and (victim not in failed or quarantined == 0):
+        raise crash.Wrong(f"{path.name}+{offset}: a flip in {victim} was not noticed: {failed}, {quarantined}")
+    if len(failed) > 1 or (failed and victim and victim not in failed):
+        raise crash.Wrong(f"{path.name}+{offset}: one flip, and {failed} cannot be read")
+    flip(path, offset, bit)
+    store.heal(set(failed) | ({victim} if victim else set()))
+    totals["in_objects"] += victim is not None
+    left = store.read_all()
+    if left:
+        raise crash.Wrong(f"{path.name}+{offset}: not healed: {left}")
+
+
+def flip_index(store, dice, totals):
+    """In the files of the index while the server is down; it must come up and find everything."""
+    assert store.server.stop() == 0, store.server.log_text()
+    store.server.close()
+    paths = [p for p in store.data.rglob("index.*/*") if p.is_file() and p.stat().st_size > 0]
+    path = dice.choices(paths, [p.stat().st_size for p in paths])[0]
+    offset, bit = dice.randrange(path.stat().st_size), dice.randrange(8)
+    flip(path, offset, bit)
+    store.start()
+    failed = store.read_all()
+    if failed:  # being made again from the segments: for a while 503 is right, 404 never
+        if any(status not in (502, 503) for status in failed.values()):
+            raise crash.Wrong(f"{path.name}+{offset}: {failed}")
+        ron.wait_until("the index to be made again", lambda: not store.read_all(), 30 * ron.SLOW)
+        totals["rebuilt"] += 1
+    store.restart()
+    left = store.read_all()
+    if left:
+        raise crash.Wrong(f"{path.name}+{offset}: after a restart {left}")
+
+
+def run(flips, objects, seed, directory, report=print):
+    dice = random.Random(seed)
+    store = Store(directory, objects, seed)
+    totals = {"flips": 0, "in_segments": 0, "in_objects": 0, "in_index": 0, "rebuilt": 0}
+    try:
+        for number in range(flips):
+            in_index = dice.random() < 0.3
+            (flip_index if in_index else flip_segment)(store, dice, totals)
+            totals["flips"] += 1
+            totals["in_index" if in_index else "in_segments"] += 1
+            if number % 50 == 49:
+                report(json.dumps(totals))
+    finally:
+        store.close()
+    return totals
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--flips", type=int, default=1000)
+    parser.add_argument("--objects", type=int, default=60)
+    parser.add_argument("--seed", default=str(time.time_ns()))
+    parser.add_argument("--dir", default=None)
+    options = parser.parse_args()
+    print(f"seed {options.seed}")
+    with tempfile.TemporaryDirectory(prefix="ron-rot-", dir=options.dir) as directory:
+        try:
+            totals = run(options.flips, options.objects, options.seed, directory)
+        except crash.Wrong as error:
+            print(f"BROKEN: {error}")
+            return 1
+    print(json.dumps(totals))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
