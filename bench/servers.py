@@ -1,5 +1,6 @@
 """Starts the programs a benchmark compares, pinned to one CPU, and measures what they cost."""
 
+import json
 import os
 import pathlib
 import re
@@ -36,9 +37,10 @@ def b3sum(path):
 class Server:
     """A started program. `cpu_seconds` is user plus system time of the whole process."""
 
-    def __init__(self, name, command, **popen):
+    def __init__(self, name, command, pinned=True, **popen):
         self.name = name
-        self.process = subprocess.Popen(["taskset", "-c", SERVER_CPU, *map(str, command)], **popen)
+        pin = ["taskset", "-c", SERVER_CPU] if pinned else []
+        self.process = subprocess.Popen([*pin, *map(str, command)], **popen)
 
     @property
     def pid(self):
@@ -58,30 +60,51 @@ class Server:
 
 
 class Ron(Server):
-    """svc-storage in memory with every ingress stage and metric on, and limits out of the way."""
+    """svc-storage, in memory or in the directory `data`, with every ingress stage and metric on, and limits out of
+    the way."""
 
     LIMITS = {"server.max_rps": 100_000_000, "server.max_inflight": 100_000, "max_conns": 20_000,
               "max_conns_per_ip": 20_000, "idle_timeout": "10m"}
 
-    def __init__(self, directory, cores=1, limits=None):
+    def __init__(self, directory, cores=1, limits=None, data=None, pinned=True):
         token_file = pathlib.Path(directory) / "admin.token"
         self.admin_port = free_port()
-        command = [RON, "storage", "--amnesia", "--cores", cores, "--bind", "127.0.0.1:0",
+        where = ["--data", data] if data else ["--amnesia"]
+        command = [RON, "storage", *where, "--cores", cores, "--bind", "127.0.0.1:0",
                    "--admin", f"127.0.0.1:{self.admin_port}", "--token-out", token_file, "--log-level", "warn"]
         for key, value in {**self.LIMITS, **(limits or {})}.items():
             command += ["--set", f"storage.{key}={value}"]
-        super().__init__("ron", command, stdout=subprocess.PIPE, text=True)
+        super().__init__("ron", command, pinned, stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         self.port = int(line.rsplit(":", 1)[1])
+        self.base = f"http://127.0.0.1:{self.port}"
         self.token = token_file.read_text().strip()
 
     def put(self, path):
         """Stores a file and returns the URL it can be read from."""
-        url = f"http://127.0.0.1:{self.port}/o/b3:{b3sum(path)}"
-        request = urllib.request.Request(url, data=pathlib.Path(path).read_bytes(), method="PUT",
-                                         headers={"Authorization": f"Bearer {self.token}"})
-        urllib.request.urlopen(request).read()
+        url = f"{self.base}/o/b3:{b3sum(path)}"
+        self.ask(url, "PUT", pathlib.Path(path).read_bytes())
         return url
+
+    def put_large(self, path):
+        """The same through an upload."""
+        subprocess.run([RON, "put", "--url", self.base, "--no-resume", "-q", path], check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "RON_TOKEN": self.token})
+        return f"{self.base}/o/b3:{b3sum(path)}"
+
+    def begin_upload(self, length):
+        answer = self.ask(f"{self.base}/uploads", "POST", json.dumps({"length": length}).encode())
+        return json.loads(answer)["upload_id"]
+
+    def admin_json(self, path):
+        return json.loads(self.ask(f"http://127.0.0.1:{self.admin_port}{path}", "GET"))
+
+    def objects(self):
+        return self.admin_json("/admin/stats")["objects"]
+
+    def ask(self, url, method, body=None):
+        request = urllib.request.Request(url, data=body, method=method, headers={"Authorization": f"Bearer {self.token}"})
+        return urllib.request.urlopen(request).read()
 
 
 class Nginx(Server):
@@ -107,9 +130,12 @@ class Nginx(Server):
         shutil.copy(path, self.directory / "www" / name)
         return f"http://127.0.0.1:{self.port}/{name}"
 
+    def put_large(self, path):
+        return self.put(path)
 
-def scratch_directory():
-    return tempfile.TemporaryDirectory(prefix="ron-bench-")
+
+def scratch_directory(parent=None):
+    return tempfile.TemporaryDirectory(prefix="ron-bench-", dir=parent)
 
 
 def machine():

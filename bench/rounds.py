@@ -1,0 +1,86 @@
+"""Interleaved rounds of wrk against several servers, and the table that comes out of them.
+
+The figure is CPU microseconds per request of the server process (user + system), which a noisy machine disturbs
+less than throughput. One round runs every server once; a figure is the median over the rounds."""
+
+import json
+import random
+import statistics
+import subprocess
+
+import chart
+from servers import CLIENT_CPU, ROOT, machine
+
+CONNECTIONS = 64
+REPORT = """
+done = function(summary, latency)
+  io.write(string.format("RESULT %d %d %d %f %f\\n", summary.requests, summary.duration,
+    summary.errors.connect + summary.errors.read + summary.errors.write + summary.errors.status + summary.errors.timeout,
+    latency:percentile(50), latency:percentile(99)))
+end
+"""
+
+
+def load(url, seconds, script, connections=CONNECTIONS):
+    command = ["taskset", "-c", CLIENT_CPU, "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", script, url]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    fields = next(line for line in out.splitlines() if line.startswith("RESULT")).split()[1:]
+    requests, micros, errors = (int(x) for x in fields[:3])
+    return {"requests": requests, "rps": requests / (micros / 1e6), "errors": errors,
+            "p50_us": float(fields[3]), "p99_us": float(fields[4])}
+
+
+def measure(server, url, seconds, script):
+    before = server.cpu_seconds()
+    result = load(url, seconds, script)
+    result["cpu_us"] = (server.cpu_seconds() - before) * 1e6 / result["requests"]
+    return result
+
+
+def compare(servers, name, targets, rounds, seconds):
+    """`targets` has (url, wrk script) for each server's name. The ratio is nginx's cost over ron's."""
+    samples = {server.name: [] for server in servers}
+    for server in servers:
+        load(targets[server.name][0], 1, targets[server.name][1])
+    for _ in range(rounds):
+        for server in random.sample(servers, len(servers)):
+            samples[server.name].append(measure(server, targets[server.name][0], seconds, targets[server.name][1]))
+    summary = {}
+    for who, runs in samples.items():
+        summary[who] = {key: statistics.median(run[key] for run in runs) for key in ("cpu_us", "rps", "p50_us", "p99_us")}
+        summary[who]["errors"] = sum(run["errors"] for run in runs)
+    # Interleaved pairs see the same disturbance: the ratio is taken per round.
+    ratio = statistics.median(n["cpu_us"] / r["cpu_us"] for n, r in zip(samples["nginx"], samples["ron"]))
+    return {"size": name, "servers": summary, "ratio": ratio, "samples": samples}
+
+
+def report(benchmark, title, rows, wanted, options):
+    """Prints the table, writes results and chart; true when every ratio is as wanted."""
+    print(f"\n{CONNECTIONS} connections, median of {options.rounds} interleaved rounds of {options.seconds} s, one CPU each")
+    width = max(len(row["size"]) for row in rows)
+    print(f"{'':>{width}} {'server':>6} {'CPU us/req':>11} {'req/s':>10} {'p50 us':>9} {'p99 us':>9} {'errors':>6}  nginx/ron")
+    fine = True
+    for row in rows:
+        row["wanted"] = wanted[row["size"]]
+        for who in ("ron", "nginx"):
+            s = row["servers"][who]
+            tail = f"  {row['ratio']:.2f} (wanted {row['wanted']:.2f})" if who == "ron" else ""
+            print(f"{row['size']:>{width}} {who:>6} {s['cpu_us']:>11.2f} {s['rps']:>10.0f} {s['p50_us']:>9.0f} {s['p99_us']:>9.0f} {s['errors']:>6}{tail}")
+            fine &= s["errors"] == 0
+        fine &= row["ratio"] >= row["wanted"]
+    write_result(benchmark, {"connections": CONNECTIONS, "rounds": options.rounds, "seconds": options.seconds, "rows": rows})
+    (ROOT / "bench" / "results" / f"{benchmark}.svg").write_text(chart.bars(
+        title, [(row["size"], [(who, row["servers"][who]["cpu_us"]) for who in ("ron", "nginx")]) for row in rows]))
+    return fine
+
+
+def write_result(benchmark, figures):
+    results = ROOT / "bench" / "results"
+    results.mkdir(exist_ok=True)
+    document = {"benchmark": benchmark, "machine": machine(), **figures}
+    (results / f"{benchmark}.json").write_text(json.dumps(document, indent=1) + "\n")
+
+
+def add_options(parser, rounds=7, seconds=3):
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--seconds", type=int, default=seconds)

@@ -1,0 +1,107 @@
+"""Many small objects: start-up time, latency, memory and overhead with two million, beside the same with a hundredth."""
+
+import argparse
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import time
+
+import rounds
+from disk_put import PUTS
+from servers import Ron, raise_descriptor_limit, scratch_directory
+
+OBJECT = 1 << 10
+CACHE = 64 << 20
+SAMPLE = 20_000  # addresses asked for
+GETS = """
+local paths = {}
+for line in io.lines("%s") do paths[#paths + 1] = "/o/" .. line end
+local at = 0
+request = function()
+  at = at %% #paths + 1
+  return wrk.format("GET", paths[at])
+end
+"""
+
+
+def fill(server, directory, count):
+    """Stores `count` new objects; wrk only knows how to run for a time, so in slices."""
+    script = pathlib.Path(directory) / "fill.lua"
+    stored, number = server.objects(), 0
+    while stored < count:
+        script.write_text(PUTS % (OBJECT - 24, server.token, f"{count:08d}{number:04d}") + rounds.REPORT)
+        result = rounds.load(server.base, 5, script)
+        if result["errors"]:
+            raise SystemExit(f"{result['errors']} errors while filling")
+        stored, number = server.objects(), number + 1
+        print(f"  {stored} objects, {result['rps']:.0f} puts/s", flush=True)
+    return stored
+
+
+def some_addresses(server, count):
+    """Addresses from all over the store, in random order."""
+    found = []
+    while len(found) < count:
+        after = "b3:" + random.randbytes(32).hex()
+        page = server.admin_json(f"/admin/objects?after={after}&limit=1000")["objects"]
+        found += [entry["address"] for entry in page]
+    random.shuffle(found)
+    return found[:count]
+
+
+def look(directory, data, options):
+    """Starts on the store and measures."""
+    began = time.monotonic()
+    server = Ron(directory, data=data, limits={"cache_bytes": CACHE})
+    listening = time.monotonic() - began
+    try:
+        names = pathlib.Path(directory) / "addresses"
+        names.write_text("\n".join(some_addresses(server, SAMPLE)) + "\n")
+        script = pathlib.Path(directory) / "gets.lua"
+        script.write_text(GETS % names + rounds.REPORT)
+        rounds.load(server.base, 2, script)
+        runs = [rounds.measure(server, server.base, options.seconds, script) for _ in range(options.rounds)]
+        if any(run["errors"] for run in runs):
+            raise SystemExit("errors while reading")
+        taken = int(subprocess.run(["du", "-sb", data], check=True, capture_output=True, text=True).stdout.split()[0])
+        objects = server.objects()
+        return {"objects": objects, "listening_s": listening, "rss_bytes": server.rss_bytes(),
+                "overhead_bytes": (taken - objects * OBJECT) / objects,
+                **{key: statistics.median(run[key] for run in runs) for key in ("cpu_us", "rps", "p50_us", "p99_us")}}
+    finally:
+        server.stop()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    rounds.add_options(parser, rounds=5)
+    parser.add_argument("--objects", type=int, default=2_000_000)
+    parser.add_argument("--dir", default=None)
+    options = parser.parse_args()
+    raise_descriptor_limit()
+    rows = []
+    with scratch_directory(options.dir) as directory:
+        for count in (options.objects // 100, options.objects):
+            data = pathlib.Path(directory) / f"data-{count}"
+            server = Ron(directory, data=data, limits={"cache_bytes": CACHE})
+            try:
+                fill(server, directory, count)
+            finally:
+                server.stop()
+            rows.append(look(directory, data, options))
+            row = rows[-1]
+            print(f"{row['objects']:>8} objects: listening {row['listening_s']:.2f} s, p50 {row['p50_us']:.0f} us, p99 {row['p99_us']:.0f} us, "
+                  f"{row['cpu_us']:.1f} CPU us, RSS {row['rss_bytes'] / 2**20:.0f} MiB, {row['overhead_bytes']:.0f} bytes of overhead each", flush=True)
+    few, many = rows
+    ratio = many["p99_us"] / few["p99_us"]
+    limit = CACHE + (512 << 20)
+    print(f"p99 ratio {ratio:.2f} (wanted at most 1.30), listening {many['listening_s']:.2f} s (wanted below 1), "
+          f"RSS {many['rss_bytes'] / 2**20:.0f} MiB (wanted at most {limit / 2**20:.0f})")
+    rounds.write_result("scale", {"rows": rows, "p99_ratio": ratio})
+    return 0 if ratio <= 1.3 and many["listening_s"] < 1 and many["rss_bytes"] <= limit else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
