@@ -38,7 +38,7 @@ Loop::~Loop() {
 
 void Loop::run() {
   const Entered entered(*this);
-  while (!stopping_.load(std::memory_order_relaxed)) {
+  while (!stopping_.load(std::memory_order_acquire)) {
     poll_descriptors();
     timers_.fire_due(now_);
     run_jobs();
@@ -46,7 +46,7 @@ void Loop::run() {
 }
 
 void Loop::stop() noexcept {
-  stopping_.store(true, std::memory_order_relaxed);
+  stopping_.store(true, std::memory_order_release);
   kick();
 }
 

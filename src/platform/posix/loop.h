@@ -35,7 +35,8 @@ class Loop final : public Executor {
   Loop();
   ~Loop() override;
 
-  // Runs until stop(). The calling thread becomes the loop's thread.
+  // Runs until stop(), and then sees what its caller wrote before. The calling thread becomes the
+  // loop's thread.
   void run();
   // Any thread. The loop ends after its current turn.
   void stop() noexcept;
