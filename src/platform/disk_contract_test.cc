@@ -45,12 +45,6 @@ Task<bool> write_text(File* file, std::uint64_t offset, std::string text) {
   co_return written.has_value();
 }
 
-template <class T>
-Code code_of(const base::Result<T>& result) {
-  EXPECT_FALSE(result.has_value());
-  return result ? Code::Canceled : result.error().code;
-}
-
 Task<void> write_and_read(Disk* disk, std::string root) {
   const std::unique_ptr<File> file = co_await open_ok(disk, root + "/f", kCreate);
   EXPECT_TRUE(co_await write_text(file.get(), 0, "hello world"));

@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "platform/completion.h"
 #include "platform/disk_error.h"
+#include "platform/sim/operation.h"
 #include "platform/sim/world.h"
 
 namespace ron::platform::sim {
@@ -18,25 +18,10 @@ std::unexpected<base::Error> failed(std::string_view what, std::string_view path
 
 }  // namespace
 
-// Runs `effect` at some moment of the operation and hands its result over at the end. The closures
-// own everything they touch, so the caller may be gone by then.
 template <class T>
 Task<base::Result<T>> SimDisk::perform(Duration takes, std::string what, std::string path,
                                        std::move_only_function<base::Result<T>()> effect) {
-  using Outcome = base::Result<T>;
-  auto completion = std::make_shared<Completion<Outcome>>();
-  const TimePoint end = world_.now() + takes + world_.up_to(takes);
-  const TimePoint moment = world_.now() + world_.up_to(end - world_.now());
-  auto finish = [this, completion, what, path, epoch = epoch_](Outcome outcome) {
-    const bool stale = epoch != epoch_ || !powered_;
-    completion->finish(stale ? Outcome(failed(what, path, EIO)) : std::move(outcome));
-  };
-  world_.at(moment, [this, end, epoch = epoch_, finish, run = std::move(effect)]() mutable {
-    if (epoch != epoch_ || !powered_) return finish(base::fail(base::Code::StorageBusy, ""));
-    world_.at(end, [finish, outcome = run()]() mutable { finish(std::move(outcome)); });
-  });
-  Outcome outcome = co_await Completion<Outcome>::wait(completion);
-  co_return outcome;
+  return sim::perform<T>(&world_, &power_, takes, disk_error(what, path, EIO), std::move(effect));
 }
 
 bool SimDisk::fails(DiskOp op, PerMillion rate) {
@@ -192,7 +177,7 @@ Task<base::Result<std::unique_ptr<File>>> SimDisk::open(std::string path, OpenOp
     const int error = image_.open(path, options.mode, inode);
     if (error != 0) return failed("cannot open", path, error);
     world_.trace(TraceKind::DiskName, inode->id, static_cast<std::uint64_t>(options.mode));
-    auto file = std::make_shared<OpenFile>(*this, image_, std::move(inode), epoch_);
+    auto file = std::make_shared<OpenFile>(*this, image_, std::move(inode), power_.cuts);
     return std::make_unique<SimFile>(*this, std::move(file), path, options);
   };
   base::Result<Opened> result =
@@ -262,8 +247,7 @@ Task<base::Result<std::uint64_t>> SimDisk::free_bytes(std::string path) {
 }
 
 void SimDisk::power_cut() {
-  powered_ = false;
-  ++epoch_;
+  power_.cut();
   const std::uint64_t damaged = image_.power_cut(world_.random());
   world_.trace(TraceKind::DiskLost, node_, damaged);
 }
