@@ -61,6 +61,9 @@ class SimDisk final : public Disk {
                                 std::move_only_function<base::Result<T>()> effect);
   Task<base::Result<void>> change_names(std::string what, std::string path,
                                         std::move_only_function<int()> effect);
+  [[nodiscard]] bool told_to_fail(DiskOp op) const noexcept {
+    return fail_next_[static_cast<std::size_t>(op)] != 0;
+  }
   [[nodiscard]] bool fails(DiskOp op, PerMillion rate);
   [[nodiscard]] Duration sync_time();
 
