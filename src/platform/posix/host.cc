@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/stat.h>
 
 namespace ron::platform::posix {
 namespace {
@@ -23,6 +24,8 @@ PosixHost::PosixHost(PosixHostOptions options)
       blocking_(options.blocking_threads, options.blocking_queue),
       key_values_(blocking_),
       disk_(blocking_, options.disk) {
+  // RocksDB leaves the modes of its files to the process.
+  umask(S_IRWXG | S_IRWXO);
   for (const auto& loop : loops_) cores_.push_back(loop.get());
   signals_.attach(*loops_.front());
 }

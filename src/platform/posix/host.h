@@ -5,7 +5,8 @@
 //   machine.run(main_job);   // until stop(), called by any job
 //
 // Make it on the main thread before any other thread exists: signals are blocked first and all
-// threads inherit that. One run per host. Every task must be gone when run() returns or, at the
+// threads inherit that. From then on the process makes files that only its user can read. One run
+// per host. Every task must be gone when run() returns or, at the
 // latest, when the host is destroyed.
 #pragma once
 

@@ -1,6 +1,7 @@
 #include "platform/posix/rocks_key_value.h"
 
-#include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <map>
 #include <mutex>
 #include <type_traits>
@@ -11,6 +12,7 @@
 #include <rocksdb/write_batch.h>
 
 #include "platform/disk_error.h"
+#include "platform/posix/files.h"
 #include "platform/posix/names.h"
 #include "platform/posix/rocks_options.h"
 #include "platform/wait.h"
@@ -24,6 +26,7 @@ using rocksdb::Status;
 
 constexpr auto kAskAgain = 2ms;  // between two tries at a full pool or a path in use
 constexpr auto kPatience = 10s;  // then StorageBusy
+constexpr std::size_t kNoteBytes = 32;
 
 Task<void> pause() {
   Parker parker;
@@ -107,7 +110,27 @@ struct Database {
   std::shared_ptr<PathHold> hold;  // goes last
   std::shared_ptr<rocksdb::Cache> cache;
   std::unique_ptr<rocksdb::DB> db;
+  std::mutex mutex = {};
+  std::uint64_t flushed = 0;  // guarded by mutex: what the note says
 
+  // Writes down how far the map is durable. RocksDB takes a damaged end of its manifest for one
+  // that was never finished and falls back to an older map; the note tells.
+  base::Result<void> note_flushed(std::uint64_t sequence) {
+    const std::lock_guard lock(mutex);
+    if (sequence <= flushed) return {};
+    base::Result<void> written = write_private_file(note_path(), std::to_string(sequence));
+    if (written) flushed = sequence;
+    return written;
+  }
+  // False when the map is older than its note says, or the note is damaged.
+  bool read_note() {
+    const base::Result<std::string> text = read_small_file(note_path(), kNoteBytes);
+    if (!text) return text.error().code == base::Code::NotFound;
+    const char* const end = text->data() + text->size();
+    const auto [parsed, error] = std::from_chars(text->data(), end, flushed);
+    return error == std::errc() && parsed == end && db->GetLatestSequenceNumber() >= flushed;
+  }
+  [[nodiscard]] std::string note_path() const { return hold->path() + "/FLUSHED"; }
   [[nodiscard]] base::Error error(const Status& status) const {
     return rocks_error(hold->path(), status);
   }
@@ -115,7 +138,8 @@ struct Database {
 using DatabasePtr = std::shared_ptr<Database>;
 
 // A failed flush or compaction stops all writes until the database is told to go on, which works
-// once the reason is gone (the disk was full, say).
+// once the reason is gone. After a full disk it goes on by itself, some seconds after there is
+// room.
 Status write_waiting(rocksdb::DB& db, rocksdb::WriteBatch& changes) {
   rocksdb::WriteOptions options;
   options.disableWAL = true;
@@ -124,13 +148,17 @@ Status write_waiting(rocksdb::DB& db, rocksdb::WriteBatch& changes) {
   return db.Write(options, &changes);
 }
 
-Status flush_waiting(rocksdb::DB& db) {
+base::Result<void> flush_waiting(Database& database) {
+  const std::uint64_t sequence = database.db->GetLatestSequenceNumber();
   rocksdb::FlushOptions options;
   options.wait = true;
   options.allow_write_stall = true;
-  const Status first = db.Flush(options);
-  if (first.ok() || first.IsCorruption() || !db.Resume().ok()) return first;
-  return db.Flush(options);
+  Status status = database.db->Flush(options);
+  if (!status.ok() && !status.IsCorruption() && database.db->Resume().ok()) {
+    status = database.db->Flush(options);
+  }
+  if (!status.ok()) return base::fail(database.error(status));
+  return database.note_flushed(sequence);
 }
 
 base::Result<std::vector<KeyValuePair>> scan_waiting(const Database& database,
@@ -216,13 +244,16 @@ class RocksKeyValue final : public KeyValue {
       return write_waiting(*database->db, kept);
     };
     base::Result<Status> written = co_await insist(&pool_, std::move(again));
-    co_return outcome_of(written);
+    if (!written) co_return base::fail(written.error());
+    if (!written->ok()) co_return base::fail(database_->error(*written));
+    co_return base::Result<void>();
   }
 
   Task<base::Result<void>> flush() override {
-    auto work = [database = database_] { return flush_waiting(*database->db); };
-    base::Result<Status> flushed = co_await insist(&pool_, std::move(work));
-    co_return outcome_of(flushed);
+    auto work = [database = database_] { return flush_waiting(*database); };
+    base::Result<base::Result<void>> flushed = co_await insist(&pool_, std::move(work));
+    if (!flushed) co_return base::fail(flushed.error());
+    co_return std::move(*flushed);
   }
 
   [[nodiscard]] std::uint64_t memory_bytes() const override {
@@ -234,40 +265,24 @@ class RocksKeyValue final : public KeyValue {
  private:
   static Slice to_slice(std::string_view text) { return {text.data(), text.size()}; }
 
-  [[nodiscard]] base::Result<void> outcome_of(const base::Result<Status>& done) const {
-    if (!done) return base::fail(done.error());
-    if (!done->ok()) return base::fail(database_->error(*done));
-    return {};
-  }
-
   BlockingPool& pool_;
   DatabasePtr database_;
 };
-
-// Tables without the file that names their version: opening would take this for a new map and
-// sweep them away.
-bool has_lost_its_root(const std::string& path) {
-  std::vector<DirectoryEntry> entries;
-  if (names::list(path, entries) != 0) return false;
-  const auto is_table = [](const DirectoryEntry& entry) { return entry.name.ends_with(".sst"); };
-  const auto is_root = [](const DirectoryEntry& entry) { return entry.name == "CURRENT"; };
-  return std::ranges::any_of(entries, is_table) && std::ranges::none_of(entries, is_root);
-}
 
 base::Result<DatabasePtr> open_waiting(std::shared_ptr<PathHold> hold, KeyValueOptions options) {
   const std::string path = hold->path();
   int error = names::make_directory(path);
   if (error == 0) error = names::sync_directory(parent_of(path));
   if (error != 0) return base::fail(disk_error("cannot make directory", path, error));
-  if (has_lost_its_root(path)) {
-    return base::fail(base::Code::IntegrityFail,
-                      "key-value map '" + path + "': CURRENT is missing");
-  }
   auto database = std::make_shared<Database>(std::move(hold), rocks_cache(options.cache_bytes));
   rocksdb::DB* opened = nullptr;
   const Status status = rocksdb::DB::Open(rocks_options(database->cache), path, &opened);
   database->db.reset(opened);
-  if (status.ok()) return database;
+  if (status.ok() && database->read_note()) return database;
+  if (status.ok()) {
+    return base::fail(base::Code::IntegrityFail,
+                      "key-value map '" + path + "' lacks what was flushed");
+  }
   base::Error refused = database->error(status);
   // Settings in its own files that it cannot make sense of.
   if (status.IsInvalidArgument()) refused.code = base::Code::IntegrityFail;

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
 
@@ -18,16 +17,6 @@ constexpr int kBackgroundJobs = 2;
 constexpr double kFilterBitsPerKey = 10;
 constexpr std::size_t kLogBytes = 256 * base::kKiB;
 constexpr std::size_t kLogFiles = 2;
-
-// Files get 0600 whatever the process's umask is.
-rocksdb::Env* private_env() {
-  static rocksdb::Env* const env = [] {
-    rocksdb::Env* const made = rocksdb::Env::Default();
-    made->SetAllowNonOwnerAccess(false).PermitUncheckedError();
-    return made;
-  }();
-  return env;
-}
 
 rocksdb::BlockBasedTableOptions table_options(const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::BlockBasedTableOptions table;
@@ -59,7 +48,6 @@ base::Code code_of(const rocksdb::Status& status) {
 
 rocksdb::Options rocks_options(const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::Options options;
-  options.env = private_env();
   options.create_if_missing = true;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table_options(cache)));
   options.compression = rocksdb::kNoCompression;  // keys and most of the values are hashes

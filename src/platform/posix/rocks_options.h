@@ -13,7 +13,7 @@
 namespace ron::platform::posix {
 
 // No log of its own, bounded memory (the cache also holds indexes and filters), two background
-// threads, private files.
+// threads. Files get their modes from the process, see PosixHost.
 rocksdb::Options rocks_options(const std::shared_ptr<rocksdb::Cache>& cache);
 std::shared_ptr<rocksdb::Cache> rocks_cache(std::uint64_t bytes);
 
