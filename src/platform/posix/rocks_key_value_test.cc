@@ -7,7 +7,6 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -224,40 +223,6 @@ Task<void> fail_and_reopen(KeyValues* maps, std::string path) {
 TEST(RocksKeyValues, AfterAnInputOutputErrorItCanBeOpenedAgain) {
   Machine machine;
   machine.run(fail_and_reopen(machine.maps(), machine.path));
-}
-
-Task<void> fill_and_resume(KeyValues* maps, std::string disk) {
-  auto map = co_await maps->open(disk + "/map", kSmall);
-  EXPECT_TRUE((co_await write_half(map->get(), 0)).has_value());
-  const std::string filler = disk + "/filler";
-  {
-    std::ofstream out(filler);
-    const std::string page(4096, 'x');
-    while (out.write(page.data(), 4096).flush().good()) continue;
-  }
-  EXPECT_EQ(code_of(co_await (*map)->flush()), Code::StorageFull);
-  EXPECT_EQ(code_of(co_await write_half(map->get(), 1)), Code::StorageFull);
-  fs::remove(filler);
-  for (;;) {
-    const base::Result<void> written = co_await write_half(map->get(), 1);
-    if (written) break;
-    EXPECT_EQ(written.error().code, Code::StorageFull) << written.error().message;
-    co_await test::pause(std::chrono::milliseconds(50));
-  }
-  EXPECT_TRUE((co_await (*map)->flush()).has_value());
-  map->reset();
-  Checked checked;
-  co_await check_keys(maps, disk + "/map", &checked);
-  EXPECT_EQ(checked.right, kKeys);
-}
-TEST(RocksKeyValues, GoesOnOnceAFullDiskHasRoomAgain) {
-  Machine machine;
-  const std::string disk = machine.scratch.path();
-  if (mount("none", disk.c_str(), "tmpfs", 0, "size=96m") != 0) {
-    GTEST_SKIP() << "a disk small enough to fill needs the right to mount one";
-  }
-  machine.run(fill_and_resume(machine.maps(), disk));
-  umount2(disk.c_str(), MNT_DETACH);
 }
 
 Task<void> flush_and_count(KeyValue* map, std::size_t* done) {
