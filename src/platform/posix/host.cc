@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/stat.h>
 
 namespace ron::platform::posix {
 namespace {
@@ -21,13 +22,16 @@ PosixHost::PosixHost(PosixHostOptions options)
     : options_(options),
       loops_(make_loops(options.cores == 0 ? 1 : options.cores)),
       blocking_(options.blocking_threads, options.blocking_queue),
+      key_values_(blocking_),
       disk_(blocking_, options.disk) {
+  // RocksDB leaves the modes of its files to the process.
+  umask(S_IRWXG | S_IRWXO);
   for (const auto& loop : loops_) cores_.push_back(loop.get());
   signals_.attach(*loops_.front());
 }
 
 Host PosixHost::host() noexcept {
-  return {cores_, clock_, random_, net_, disk_, signals_, blocking_, send_arena_};
+  return {cores_, clock_, random_, net_, disk_, key_values_, signals_, blocking_, send_arena_};
 }
 
 void PosixHost::run(Job& main_job) {

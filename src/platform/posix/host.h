@@ -5,7 +5,8 @@
 //   machine.run(main_job);   // until stop(), called by any job
 //
 // Make it on the main thread before any other thread exists: signals are blocked first and all
-// threads inherit that. One run per host. Every task must be gone when run() returns or, at the
+// threads inherit that. From then on the process makes files that only its user can read. One run
+// per host. Every task must be gone when run() returns or, at the
 // latest, when the host is destroyed.
 #pragma once
 
@@ -20,6 +21,7 @@
 #include "platform/posix/loop.h"
 #include "platform/posix/net.h"
 #include "platform/posix/random.h"
+#include "platform/posix/rocks_key_value.h"
 #include "platform/posix/send_arena.h"
 #include "platform/posix/signals.h"
 
@@ -62,6 +64,7 @@ class PosixHost {
   std::vector<Executor*> cores_;
   ThreadPool blocking_;  // its threads wake tasks on the loops
   MemfdArena send_arena_{256 * base::kMiB};
+  RocksKeyValues key_values_;
   PosixDisk disk_;  // its rings are registered with the loops
 };
 
