@@ -106,7 +106,8 @@ class Bench {
       case Code::ReadTimeout:
         return waited(&http::ServerSettings::read_timeout);
       case Code::Timeout:
-        return request_.stores() && waited(&http::ServerSettings::request_deadline);
+        return (request_.stores() || request_.kind == Kind::Delete) &&
+               waited(&http::ServerSettings::request_deadline);
       case Code::Draining:
       case Code::Canceled:
         return x_.ended >= x_.life->stop_asked;
@@ -150,10 +151,10 @@ class Bench {
 
   // What a refusal says about the object.
   [[nodiscard]] Result meaning(Code code) const {
-    if (request_.stores()) {
-      return code == Code::Timeout || code == Code::Canceled ? Result::Unknown : Result::Nothing;
-    }
+    const bool cut = code == Code::Timeout || code == Code::Canceled;
+    if (request_.stores()) return cut ? Result::Unknown : Result::Nothing;
     if (request_.kind == Kind::Delete) {
+      if (cut) return Result::Unknown;
       return code == Code::NotFound ? Result::NotThere : Result::Nothing;
     }
     if (!request_.reads()) return Result::Nothing;

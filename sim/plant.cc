@@ -16,6 +16,8 @@ namespace {
 using base::Code;
 using base::ObjectId;
 using platform::Task;
+using runtime::Deadline;
+using storage::NewBytes;
 using storage::ObjectPtr;
 using storage::Stored;
 
@@ -30,13 +32,48 @@ class Relay : public storage::Api {
  public:
   explicit Relay(storage::Api& api) : api_(api) {}
 
-  base::Result<ObjectPtr> get(const ObjectId& id) const override { return api_.get(id); }
-  Task<base::Result<Stored>> put(base::Buffer bytes, std::optional<ObjectId> expected,
-                                 runtime::Deadline deadline) override {
-    return api_.put(std::move(bytes), expected, deadline);
+  ObjectPtr hot(const ObjectId& id) const override { return api_.hot(id); }
+  Task<base::Result<storage::Found>> locate(ObjectId id) override { return api_.locate(id); }
+  bool loads_whole(std::uint64_t length) const override { return api_.loads_whole(length); }
+  Task<base::Result<ObjectPtr>> load(storage::Found found, Deadline deadline) override {
+    return api_.load(std::move(found), deadline);
+  }
+  Task<base::Result<volume::Piece>> read(storage::Found found, storage::ReadWish wish) override {
+    return api_.read(std::move(found), wish);
+  }
+  std::uint64_t chunk_bytes() const override { return api_.chunk_bytes(); }
+  base::Duration piece_timeout() const override { return api_.piece_timeout(); }
+  Task<base::Result<Stored>> put(NewBytes wish, Deadline deadline) override {
+    return api_.put(std::move(wish), deadline);
   }
   base::Result<void> check_room() override { return api_.check_room(); }
-  base::Result<void> remove(const ObjectId& id) override { return api_.remove(id); }
+  Task<base::Result<void>> remove(ObjectId id, Deadline deadline) override {
+    return api_.remove(id, deadline);
+  }
+  Task<base::Result<volume::Upload>> begin_upload(storage::UploadWish wish,
+                                                  Deadline deadline) override {
+    return api_.begin_upload(std::move(wish), deadline);
+  }
+  Task<base::Result<storage::OpenUpload>> open_upload(volume::UploadId id,
+                                                      std::string tenant) override {
+    return api_.open_upload(id, std::move(tenant));
+  }
+  Task<base::Result<volume::UploadState>> upload_state(volume::UploadId id,
+                                                       std::string tenant) override {
+    return api_.upload_state(id, std::move(tenant));
+  }
+  Task<base::Result<b3::ChainingValue>> put_part(storage::OpenUpload open, std::uint64_t part,
+                                                 base::Buffer bytes, Deadline deadline) override {
+    return api_.put_part(std::move(open), part, std::move(bytes), deadline);
+  }
+  Task<base::Result<Stored>> commit_upload(volume::UploadId id, std::string tenant,
+                                           Deadline deadline) override {
+    return api_.commit_upload(id, std::move(tenant), deadline);
+  }
+  Task<base::Result<void>> abort_upload(volume::UploadId id, std::string tenant,
+                                        Deadline deadline) override {
+    return api_.abort_upload(id, std::move(tenant), deadline);
+  }
 
  protected:
   storage::Api& api_;
@@ -45,10 +82,10 @@ class Relay : public storage::Api {
 class AckEarly final : public Relay {
  public:
   using Relay::Relay;
-  Task<base::Result<Stored>> put(base::Buffer bytes, std::optional<ObjectId> expected,
-                                 runtime::Deadline deadline) override {
-    const Stored promised{b3::hash(bytes.view()), bytes.size(), true};
-    auto stored = co_await api_.put(std::move(bytes), expected, deadline);
+  Task<base::Result<Stored>> put(NewBytes wish, Deadline deadline) override {
+    const Stored promised{b3::hash(wish.bytes.view()), wish.bytes.size(), true};
+    const std::optional<ObjectId> expected = wish.expected;
+    auto stored = co_await api_.put(std::move(wish), deadline);
     const bool late = !stored && stored.error().code == Code::Timeout;
     if (late && (!expected || *expected == promised.id)) co_return promised;
     co_return stored;
@@ -58,11 +95,11 @@ class AckEarly final : public Relay {
 class ShortKey final : public Relay {
  public:
   using Relay::Relay;
-  base::Result<ObjectPtr> get(const ObjectId& id) const override {
-    base::Result<ObjectPtr> found = api_.get(id);
+  ObjectPtr hot(const ObjectId& id) const override {
+    ObjectPtr found = api_.hot(id);
     if (!found) return found;
     ObjectPtr& remembered = last_[id.hash() % last_.size()];
-    if (!remembered) remembered = *found;
+    if (!remembered) remembered = std::move(found);
     return remembered;
   }
 
@@ -73,25 +110,27 @@ class ShortKey final : public Relay {
 class DeafDeadline final : public Relay {
  public:
   using Relay::Relay;
-  Task<base::Result<Stored>> put(base::Buffer bytes, std::optional<ObjectId> expected,
-                                 runtime::Deadline) override {
-    return api_.put(std::move(bytes), expected, runtime::Deadline());
+  Task<base::Result<Stored>> put(NewBytes wish, Deadline) override {
+    return api_.put(std::move(wish), Deadline());
   }
 };
 
 class KeepsAnyway final : public Relay {
  public:
   using Relay::Relay;
-  Task<base::Result<Stored>> put(base::Buffer bytes, std::optional<ObjectId> expected,
-                                 runtime::Deadline deadline) override {
-    for (const ObjectId& id : std::exchange(doomed_, {})) static_cast<void>(api_.remove(id));
-    return api_.put(std::move(bytes), expected, deadline);
+  Task<base::Result<Stored>> put(NewBytes wish, Deadline deadline) override {
+    const std::vector<ObjectId> doomed = std::exchange(doomed_, {});
+    for (const ObjectId& id : doomed) {
+      const auto removed = co_await api_.remove(id, deadline);
+      static_cast<void>(removed);
+    }
+    co_return co_await api_.put(std::move(wish), deadline);
   }
-  base::Result<void> remove(const ObjectId& id) override {
-    const auto found = api_.get(id);
-    if (!found) return base::fail(found.error());
+  Task<base::Result<void>> remove(ObjectId id, Deadline) override {
+    const auto found = co_await api_.locate(id);
+    if (!found) co_return base::fail(found.error());
     doomed_.push_back(id);
-    return {};
+    co_return base::Result<void>();
   }
 
  private:
@@ -102,8 +141,7 @@ class KeepsAnyway final : public Relay {
 class LostWakeup final : public Relay {
  public:
   using Relay::Relay;
-  Task<base::Result<Stored>> put(base::Buffer bytes, std::optional<ObjectId> expected,
-                                 runtime::Deadline deadline) override {
+  Task<base::Result<Stored>> put(NewBytes wish, Deadline deadline) override {
     if (busy_) {
       platform::Parker parker;
       const Place place(*this, parker);
@@ -111,7 +149,7 @@ class LostWakeup final : public Relay {
       if (!in_time) co_return base::fail(Code::Timeout, "it was not this put's turn in time");
     }
     busy_ = true;
-    auto stored = co_await api_.put(std::move(bytes), expected, deadline);
+    auto stored = co_await api_.put(std::move(wish), deadline);
     pass_on();
     co_return stored;
   }

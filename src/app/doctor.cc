@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/budget.h"
 #include "app/keys.h"
 #include "auth/rfc3339.h"
 #include "cli/key_files.h"
 #include "platform/posix/files.h"
 #include "platform/posix/host.h"
 #include "services/kit/capability_gate.h"
+#include "services/storage/budget.h"
 #include "services/storage/config.h"
 
 namespace ron::app {
@@ -32,13 +32,13 @@ std::string about(std::uint64_t bytes) {
 
 void judge_memory(const storage::StorageConfig& config, const platform::posix::Machine& machine,
                   Findings& out) {
-  const std::vector<Addend> budget = memory_budget(config);
-  for (const Addend& addend : budget) {
+  const std::vector<storage::Addend> budget = storage::memory_budget(config);
+  for (const storage::Addend& addend : budget) {
     out.push_back({Level::Ok, "memory",
                    about(addend.bytes()) + " = " + std::to_string(addend.count) + " x " +
                        about(addend.each_bytes) + "  " + addend.what});
   }
-  const std::uint64_t total = total_bytes(budget);
+  const std::uint64_t total = storage::total_bytes(budget);
   const std::string sum =
       about(total) + " if every limit is reached at once; there are " + about(machine.memory_bytes);
   if (config.cache_bytes.bytes >= machine.memory_bytes) {
@@ -54,7 +54,7 @@ void judge_memory(const storage::StorageConfig& config, const platform::posix::M
 
 void judge_descriptors(const storage::StorageConfig& config,
                        const platform::posix::Machine& machine, std::size_t cores, Findings& out) {
-  const std::uint64_t needed = descriptors_needed(config, cores);
+  const std::uint64_t needed = storage::descriptors_needed(config, cores);
   const std::string text = std::to_string(machine.open_files_now) + " allowed, " +
                            std::to_string(needed) + " needed when all connections are open";
   if (machine.open_files_now >= needed) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/budget.h"
+#include "services/storage/budget.h"
 #include "services/storage/config.h"
 
 namespace ron::app {

@@ -59,6 +59,7 @@ class Response {
   base::ByteView framed_body{};
   std::unique_ptr<BodySource> source;  // used when set
   std::uint64_t source_bytes = 0;      // its length
+  bool length_only = false;            // HEAD: source_bytes is said, there need be no source
   bool no_content_length = false;      // 204 and 304: no body and no Content-Length line
   bool close = false;                  // end the connection after this answer
 
@@ -66,7 +67,7 @@ class Response {
     return text_body.empty() ? shared_body : base::as_bytes(text_body);
   }
   [[nodiscard]] std::uint64_t content_length() const noexcept {
-    return source ? source_bytes : body().size();
+    return source || length_only ? source_bytes : body().size();
   }
 };
 

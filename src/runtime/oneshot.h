@@ -3,6 +3,7 @@
 #pragma once
 
 #include <expected>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -16,18 +17,28 @@ namespace ron::runtime {
 template <class T>
 class OneshotSender {
  public:
+  // Sees the value before the receiver does, or nothing when there will be none. On the thread that
+  // sends or drops; must not wait.
+  using Tap = std::move_only_function<void(const T*)>;
+
   explicit OneshotSender(std::shared_ptr<OneshotCore<T>> core) noexcept : core_(std::move(core)) {}
   OneshotSender(OneshotSender&&) noexcept = default;
   OneshotSender& operator=(OneshotSender&& other) noexcept {
     drop();
     core_ = std::move(other.core_);
+    tap_ = std::move(other.tap_);
     return *this;
   }
   ~OneshotSender() { drop(); }
 
+  // What must be so before the receiver hears of it, and also when the receiver is gone. At most
+  // one.
+  void before_delivery(Tap tap) noexcept { tap_ = std::move(tap); }
+
   // Hands the value back when nobody waits any more.
   std::optional<T> send(T value) && {
     auto core = std::move(core_);
+    if (tap_) std::exchange(tap_, {})(&value);
     return core->send(std::move(value));
   }
   // The receiver is gone: the work behind this reply is not wanted.
@@ -35,9 +46,12 @@ class OneshotSender {
 
  private:
   void drop() noexcept {
-    if (core_) core_->sender_gone();
+    if (!core_) return;
+    if (tap_) std::exchange(tap_, {})(nullptr);
+    core_->sender_gone();
   }
   std::shared_ptr<OneshotCore<T>> core_;
+  Tap tap_;
 };
 
 // Move-only. Dropping it tells the sender that nobody waits.

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "b3/tree.h"
@@ -118,6 +119,29 @@ struct VolumeHealth {
   std::string reason;  // "recovering", "disk full", "disk errors"
 };
 
+// How far the check of everything stored has come.
+struct ScrubProgress {
+  bool running = false;
+  std::uint64_t checked_bytes = 0;  // of the run that goes on, or of the last one
+  std::uint64_t total_bytes = 0;
+  std::uint64_t damaged = 0;         // objects it found
+  std::int64_t finished_unix_s = 0;  // of the last whole run; 0: none yet
+};
+
+// What an operator may ask of a medium that needs care. Any executor; never waits.
+class Maintenance {
+ public:
+  Maintenance() = default;
+  Maintenance(const Maintenance&) = delete;
+  Maintenance& operator=(const Maintenance&) = delete;
+  virtual ~Maintenance() = default;
+
+  // Begins soon if it does not run already.
+  virtual void request_scrub() = 0;
+  virtual void request_compaction() = 0;
+  [[nodiscard]] virtual ScrubProgress scrub_progress() const = 0;
+};
+
 // Any executor of the host. Errors: NotFound, IntegrityFail (the medium lied), StorageFull,
 // StorageBusy, Degraded (recovering), HashMismatch, Malformed, PreconditionFailed.
 class Volume {
@@ -136,8 +160,8 @@ class Volume {
                                                    std::uint64_t length) = 0;
 
   // Writes return when the volume has taken them over, having waited for room until the deadline
-  // at most; the reply comes when the change is durable. A dropped reply means the write may or may
-  // not have happened. Cancel-safe in that sense.
+  // at most; the reply comes when the change is durable, on any executor and without a lock held. A
+  // dropped reply means the write may or may not have happened. Cancel-safe in that sense.
   virtual platform::Task<void> put(NewObject object, runtime::Deadline deadline,
                                    Reply<Added> reply) = 0;
   virtual platform::Task<void> remove(base::ObjectId id, runtime::Deadline deadline,
@@ -167,6 +191,8 @@ class Volume {
   [[nodiscard]] virtual Usage usage(std::string_view tenant) const = 0;
   [[nodiscard]] virtual VolumeStats stats() const = 0;
   [[nodiscard]] virtual VolumeHealth health() const = 0;
+  // Null: there is nothing to scrub or compact.
+  [[nodiscard]] virtual Maintenance* maintenance() noexcept { return nullptr; }
 };
 
 }  // namespace ron::volume

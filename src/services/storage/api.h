@@ -1,6 +1,7 @@
 // What others may ask of svc-storage, over HTTP or in the same process.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -9,7 +10,10 @@
 #include "base/result.h"
 #include "platform/task.h"
 #include "runtime/deadline.h"
+#include "services/storage/jobs.h"
 #include "services/storage/object.h"
+#include "services/storage/upload_table.h"
+#include "services/storage/work_queue.h"
 
 namespace ron::storage {
 
@@ -19,7 +23,31 @@ struct Stored {
   bool is_new = false;
 };
 
-// Thread-safe. Errors are those of the contract's table.
+// Bytes to store, for whom; with `expected`, only if they have that address (HashMismatch).
+struct NewBytes {
+  base::Buffer bytes;
+  std::optional<base::ObjectId> expected;
+  std::string tenant;
+};
+
+// Which bytes of an object, and how long they may take.
+struct ReadWish {
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;  // at most volume::kPartBytes
+  runtime::Deadline deadline;
+  WhenFull when_full = WhenFull::Refuse;
+};
+
+// An upload to begin.
+struct UploadWish {
+  std::uint64_t length = 0;
+  std::optional<base::ObjectId> expected;
+  std::string tenant;
+};
+
+// Thread-safe. Errors are those of the contract's table. Writes: Busy when the work queue is full,
+// Timeout when the deadline passes, Draining once a stop was asked for. Cancel-safe, all of them:
+// an aborted write may or may not have happened, which content addressing makes harmless.
 class Api {
  public:
   Api() = default;
@@ -27,19 +55,44 @@ class Api {
   Api& operator=(const Api&) = delete;
   virtual ~Api() = default;
 
-  // NotFound when it is not there. Never waits: verified objects are in memory.
-  virtual base::Result<ObjectPtr> get(const base::ObjectId& id) const = 0;
-  // Stores the bytes; with `expected`, only if they have that address (HashMismatch). Busy when the
-  // work queue is full, Timeout when the deadline passes, Draining once a stop was asked for.
-  // Cancel-safe: an aborted put may or may not have happened, which content addressing makes
-  // harmless.
-  virtual platform::Task<base::Result<Stored>> put(base::Buffer bytes,
-                                                   std::optional<base::ObjectId> expected,
-                                                   runtime::Deadline deadline) = 0;
+  // The object if it is in memory, verified. Null says nothing about the volumes. Never waits.
+  virtual ObjectPtr hot(const base::ObjectId& id) const = 0;
+  // NotFound when no volume has it.
+  virtual platform::Task<base::Result<Found>> locate(base::ObjectId id) = 0;
+  // An object of this length is loaded whole into memory rather than streamed.
+  [[nodiscard]] virtual bool loads_whole(std::uint64_t length) const = 0;
+  virtual platform::Task<base::Result<ObjectPtr>> load(Found found, runtime::Deadline deadline) = 0;
+  // Verified bytes: at least one, fewer than asked for at the end of a part.
+  virtual platform::Task<base::Result<volume::Piece>> read(Found found, ReadWish wish) = 0;
+  // How much of a stream is read at once, and how long one such piece may take.
+  [[nodiscard]] virtual std::uint64_t chunk_bytes() const = 0;
+  [[nodiscard]] virtual base::Duration piece_timeout() const = 0;
+
+  virtual platform::Task<base::Result<Stored>> put(NewBytes wish, runtime::Deadline deadline) = 0;
   // Busy if a put would be refused now, counted as such: lets a listener refuse before it reads a
   // body.
   virtual base::Result<void> check_room() = 0;
-  virtual base::Result<void> remove(const base::ObjectId& id) = 0;
+  virtual platform::Task<base::Result<void>> remove(base::ObjectId id,
+                                                    runtime::Deadline deadline) = 0;
+
+  // Uploads belong to a tenant; to any other they are NotFound.
+  virtual platform::Task<base::Result<volume::Upload>> begin_upload(UploadWish wish,
+                                                                    runtime::Deadline deadline) = 0;
+  virtual platform::Task<base::Result<OpenUpload>> open_upload(volume::UploadId id,
+                                                               std::string tenant) = 0;
+  virtual platform::Task<base::Result<volume::UploadState>> upload_state(volume::UploadId id,
+                                                                         std::string tenant) = 0;
+  // The bytes are exactly those of that part of an upload that was opened before.
+  virtual platform::Task<base::Result<b3::ChainingValue>> put_part(OpenUpload open,
+                                                                   std::uint64_t part,
+                                                                   base::Buffer bytes,
+                                                                   runtime::Deadline deadline) = 0;
+  // PreconditionFailed with the missing parts, HashMismatch when it was to have another address.
+  virtual platform::Task<base::Result<Stored>> commit_upload(volume::UploadId id,
+                                                             std::string tenant,
+                                                             runtime::Deadline deadline) = 0;
+  virtual platform::Task<base::Result<void>> abort_upload(volume::UploadId id, std::string tenant,
+                                                          runtime::Deadline deadline) = 0;
 };
 
 }  // namespace ron::storage

@@ -1,11 +1,102 @@
 #include "services/storage/config.h"
 
+#include <set>
+
+#include "base/limits.h"
 #include "services/storage/wires.h"
 
 namespace ron::storage {
 namespace {
 
 using config::Reload;
+
+config::Group<TenantQuota> tenant_keys() {
+  using C = TenantQuota;
+  return {config::text_key("name", &C::name, "", {.min = "1", .max = "64", .required = true},
+                           Reload::Hot, "the capability's tenant"),
+          config::size_key("bytes", &C::bytes, "0", {}, Reload::Hot, "0 means no limit"),
+          config::count_key("objects", &C::objects, "0", {}, Reload::Hot, "0 means no limit")};
+}
+
+config::Group<QuotaConfig> quota_keys() {
+  using C = QuotaConfig;
+  config::Group<C> group{
+      config::size_key("bytes", &C::bytes, "0", {}, Reload::Hot,
+                       "bytes each tenant may store; 0 means no limit"),
+      config::count_key("objects", &C::objects, "0", {}, Reload::Hot,
+                        "objects each tenant may store; 0 means no limit"),
+      config::records_key("tenants", &C::tenants, tenant_keys(), "[]", {.max = "1024"}, Reload::Hot,
+                          "tenants with limits of their own"),
+  };
+  group.check([](const C& quota, config::Problems& problems) {
+    std::set<std::string> seen;
+    for (const TenantQuota& row : quota.tenants) {
+      if (!seen.insert(row.name).second) {
+        problems.add("tenants", "the tenant " + row.name + " is there twice");
+      }
+    }
+  });
+  return group;
+}
+
+config::Group<UploadsConfig> upload_keys() {
+  using C = UploadsConfig;
+  return {
+      config::duration_key("expire_after", &C::expire_after, "24h", {.min = "1s", .max = "365d"},
+                           Reload::Hot, "an upload that is not committed by then is dropped"),
+      config::count_key("max_open", &C::max_open, "1000", {.min = "1", .max = "1000000"},
+                        Reload::Hot, "uploads that may be open at once before 429 Quota")};
+}
+
+config::Group<ScrubConfig> scrub_keys() {
+  using C = ScrubConfig;
+  return {config::rate_key("rate", &C::rate, "50MiB/s", {.min = "64KiB/s"}, Reload::Hot,
+                           "how fast the medium is read to check what is stored"),
+          config::duration_key("every", &C::every, "7d", {.min = "1m", .max = "365d"}, Reload::Hot,
+                               "a check of everything begins this long after the last one")};
+}
+
+void add_store_keys(config::Group<StorageConfig>& group) {
+  using C = StorageConfig;
+  group.add(config::bool_key("amnesia", &C::amnesia, "false", {}, Reload::Restart,
+                             "keep everything in memory; not a byte on disk"));
+  group.add(config::text_list_key("data_dirs", &C::data_dirs, "[]", {.max = "64"}, Reload::Restart,
+                                  "directories for objects; empty: storage/ in the directory of "
+                                  "--data"));
+  group.add(config::size_key("cache_bytes", &C::cache_bytes, "256MiB", {}, Reload::Hot,
+                             "memory for objects; in amnesia mode all there is, else 0 turns the "
+                             "memory tier off"));
+  group.add(config::size_key("chunk_size", &C::chunk_size, "64KiB", {.min = "64KiB", .max = "1MiB"},
+                             Reload::Hot,
+                             "what is read at once for a streamed answer; a multiple of 64KiB"));
+  group.add(config::size_key("segment_bytes", &C::segment_bytes, "256MiB",
+                             {.min = "16MiB", .max = "16GiB"}, Reload::Restart,
+                             "a file of objects is closed once it is that large"));
+  group.add(config::duration_key("commit_window", &C::commit_window, "1ms", {.max = "1s"},
+                                 Reload::Hot,
+                                 "how long a write may wait for others to share its sync"));
+  group.add(config::size_key("min_free_bytes", &C::min_free_bytes, "1GiB", {}, Reload::Hot,
+                             "writes are refused when less than this is free on the disk"));
+  group.add(config::count_key("get_workers", &C::get_workers, "8", {.min = "1", .max = "256"},
+                              Reload::Restart, "tasks that read and verify stored objects"));
+  group.add(config::count_key("put_workers", &C::put_workers, "4", {.min = "1", .max = "256"},
+                              Reload::Restart, "tasks that verify and store new objects"));
+  group.include(&C::uploads, upload_keys(), "uploads.");
+  group.include(&C::quota, quota_keys(), "quota.");
+  group.include(&C::scrub, scrub_keys(), "scrub.");
+}
+
+// Less holds not even one object of the largest body.
+constexpr std::uint64_t kAmnesiaMinBytes = base::limits::kPartBytes;
+
+void check_store(const StorageConfig& config, config::Problems& problems) {
+  if (config.chunk_size.bytes % base::limits::kGroupBytes != 0) {
+    problems.add("chunk_size", "is not a multiple of 64KiB");
+  }
+  if (config.amnesia && config.cache_bytes.bytes < kAmnesiaMinBytes) {
+    problems.add("cache_bytes", "is all the memory there is in amnesia mode: at least 1MiB");
+  }
+}
 
 config::Group<StorageConfig> keys() {
   using C = StorageConfig;
@@ -19,12 +110,7 @@ config::Group<StorageConfig> keys() {
   group.add(config::duration_key("drain_deadline", &C::drain_deadline, "3s",
                                  {.min = "10ms", .max = "5m"}, Reload::Hot,
                                  "time for requests in flight to finish after a stop signal"));
-  group.add(config::bool_key("amnesia", &C::amnesia, "false", {}, Reload::Restart,
-                             "keep everything in memory; not a byte on disk"));
-  group.add(config::size_key("cache_bytes", &C::cache_bytes, "256MiB", {.min = "1MiB"}, Reload::Hot,
-                             "memory for objects; in amnesia mode all there is"));
-  group.add(config::count_key("put_workers", &C::put_workers, "4", {.min = "1", .max = "256"},
-                              Reload::Restart, "tasks that verify and store new objects"));
+  add_store_keys(group);
   group.add(config::count_key("channels.work", &C::work_capacity, std::to_string(kWork.capacity),
                               {.min = "1", .max = "65536"}, Reload::Restart,
                               "requests waiting for a worker before 429 Busy"));
@@ -35,6 +121,7 @@ config::Group<StorageConfig> keys() {
   group.add(config::duration_key("debug.work_delay", &C::debug_work_delay, "0s",
                                  {.max = "10m", .safe_max = "0s"}, Reload::Hot,
                                  "for tests: every worker waits this long before each job"));
+  group.check(check_store);
   return group;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "base/units.h"
 #include "config/section.h"
@@ -9,14 +11,46 @@
 
 namespace ron::storage {
 
+// What one tenant may store; 0: no limit.
+struct TenantQuota {
+  std::string name;
+  base::Size bytes{};
+  std::uint64_t objects = 0;
+};
+
+struct QuotaConfig {
+  base::Size bytes{};  // of every tenant without a row of its own
+  std::uint64_t objects = 0;
+  std::vector<TenantQuota> tenants;
+};
+
+struct UploadsConfig {
+  base::Duration expire_after{};
+  std::uint64_t max_open = 0;
+};
+
+struct ScrubConfig {
+  base::Rate rate{};
+  base::Duration every{};
+};
+
 struct StorageConfig {
   config::Address bind;
   config::Address admin;
   http::ServerSettings server;
   base::Duration drain_deadline{};
   bool amnesia = false;
+  config::TextList data_dirs;
   base::Size cache_bytes{};
+  base::Size chunk_size{};
+  base::Size segment_bytes{};
+  base::Duration commit_window{};
+  base::Size min_free_bytes{};
+  std::uint64_t get_workers = 0;
   std::uint64_t put_workers = 0;
+  UploadsConfig uploads;
+  QuotaConfig quota;
+  ScrubConfig scrub;
   std::uint64_t work_capacity = 0;
   std::uint64_t events_capacity = 0;
   base::Duration debug_work_delay{};

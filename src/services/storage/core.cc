@@ -1,99 +1,87 @@
 #include "services/storage/core.h"
 
-#include <string>
+#include <chrono>
 #include <utility>
 
-#include "b3/hash.h"
+#include "runtime/metric_names.h"
+#include "services/storage/metric_names.h"
 #include "services/storage/wires.h"
 
 namespace ron::storage {
+namespace {
 
-using base::Code;
-using base::fail;
+std::int64_t seconds(base::Duration duration) {
+  return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
+}
 
-Core::Core(runtime::Topology& topology, const StorageConfig& config, platform::SendArena& arena)
-    : arena_(arena),
-      store_(config.cache_bytes.bytes),
-      work_(topology, kWork, config.work_capacity),
+}  // namespace
+
+Core::Core(runtime::Topology& topology, const StorageConfig& config, platform::Host host)
+    : host_(host),
+      cache_(config.amnesia ? 0 : config.cache_bytes.bytes),
+      quotas_(config.quota),
+      uploads_(config.uploads.max_open),
       events_(topology, kEvents, config.events_capacity),
-      work_delay_ns_(config.debug_work_delay.count()) {
-  arena_.set_limit(config.cache_bytes.bytes);
+      integrity_fails_(topology.meters().counter(metrics::kIntegrityFailTotal)),
+      cache_hits_(topology.meters().counter(metrics::kCacheHitsTotal)),
+      cache_misses_(topology.meters().counter(metrics::kCacheMissesTotal)),
+      read_bytes_(topology.meters().counter(metrics::kReadBytesTotal)),
+      stored_bytes_(topology.meters().counter(metrics::kStoredBytesTotal)),
+      read_timeouts_(
+          topology.meters().counter(runtime::metrics::kIoTimeoutsTotal, {"volume_read"})),
+      chunk_bytes_(config.chunk_size.bytes),
+      piece_timeout_ns_(config.server.read_timeout.count()),
+      expire_after_s_(seconds(config.uploads.expire_after)),
+      work_delay_ns_(config.debug_work_delay.count()),
+      work_(topology, config.work_capacity) {
+  host_.send_arena.set_limit(config.cache_bytes.bytes);
 }
 
-void Core::apply(const StorageConfig& config) noexcept {
-  store_.set_capacity(config.cache_bytes.bytes);
-  arena_.set_limit(config.cache_bytes.bytes);
-  work_delay_ns_.store(config.debug_work_delay.count(), std::memory_order_relaxed);
+void Core::adopt(Volumes volumes) {
+  memory_ = volumes.memory;
+  volumes_.adopt(std::move(volumes.all));
 }
 
-base::Result<ObjectPtr> Core::get(const base::ObjectId& id) const {
-  ObjectPtr object = store_.find(id);
-  if (!object) return fail(Code::NotFound, "no object is stored under this address");
-  return object;
-}
-
-base::Error Core::busy() const {
-  return base::Error(Code::Busy, "the work queue is full")
-      .with("queue", "work")
-      .with("capacity", std::to_string(work_.capacity()));
-}
-
-base::Result<void> Core::check_room() {
-  if (work_.refuse_if_full()) return fail(busy());
-  return {};
-}
-
-platform::Task<base::Result<Stored>> Core::put(base::Buffer bytes,
-                                               std::optional<base::ObjectId> expected,
-                                               runtime::Deadline deadline) {
-  auto [sender, receiver] = runtime::oneshot<base::Result<Stored>>();
-  auto sent = work_.try_send(PutJob{std::move(bytes), expected, std::move(sender)});
-  if (!sent) {
-    using Kind = runtime::SendError<PutJob>::Kind;
-    if (sent.error().kind == Kind::Full) co_return fail(busy());
-    co_return fail(Code::Draining, "the server is shutting down");
+void Core::apply(const StorageConfig& config) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  if (memory_ != nullptr) {
+    memory_->set_capacity(config.cache_bytes.bytes);
+  } else {
+    cache_.set_capacity(config.cache_bytes.bytes);
   }
-  auto reply = co_await receiver.recv(deadline);
-  if (reply) co_return std::move(*reply);
-  if (reply.error() == runtime::Waited::TimedOut) {
-    co_return fail(Code::Timeout, "the object was not stored before the request's deadline");
-  }
-  co_return fail(Code::Canceled, "the work was cancelled before it finished");
+  host_.send_arena.set_limit(config.cache_bytes.bytes);
+  quotas_.apply(config.quota);
+  uploads_.set_max_open(config.uploads.max_open);
+  chunk_bytes_.store(config.chunk_size.bytes, kRelaxed);
+  piece_timeout_ns_.store(config.server.read_timeout.count(), kRelaxed);
+  expire_after_s_.store(seconds(config.uploads.expire_after), kRelaxed);
+  work_delay_ns_.store(config.debug_work_delay.count(), kRelaxed);
 }
 
-base::Result<void> Core::remove(const base::ObjectId& id) {
-  const ObjectPtr object = store_.find(id);
-  if (!object || !store_.remove(id))
-    return fail(Code::NotFound, "no object is stored under this address");
-  events_.send({StorageEvent::Kind::Removed, id, object->bytes().size()});
-  return {};
+std::uint64_t Core::memory_bytes() const noexcept {
+  return memory_ != nullptr ? memory_->store().used_bytes() : cache_.used_bytes();
 }
 
-// Checks the bytes against their address before anyone can see them.
-base::Result<Stored> Core::store(base::Buffer bytes,
-                                 const std::optional<base::ObjectId>& expected) {
-  const base::ObjectId id = b3::hash(bytes.view());
-  if (expected && *expected != id) {
-    return fail(base::Error(Code::HashMismatch, "the bytes have another address")
-                    .with("expected", expected->text())
-                    .with("actual", id.text()));
-  }
-  const std::uint64_t length = bytes.size();
-  const base::Result<Added> added =
-      store_.add(std::make_shared<const Object>(id, std::move(bytes), arena_));
-  if (!added) return fail(added.error());
-  if (*added == Added::New) events_.send({StorageEvent::Kind::Stored, id, length});
-  return Stored{id, length, *added == Added::New};
+std::uint64_t Core::memory_limit() const noexcept {
+  return memory_ != nullptr ? memory_->store().capacity() : cache_.capacity();
 }
 
+platform::Task<void> Core::get_worker(runtime::Shutdown shutdown) {
+  return work_on(kGetLane, std::move(shutdown));
+}
 platform::Task<void> Core::put_worker(runtime::Shutdown shutdown) {
+  return work_on(kPutLane, std::move(shutdown));
+}
+
+platform::Task<void> Core::work_on(std::size_t lane, runtime::Shutdown shutdown) {
   for (;;) {
-    auto job = co_await work_.recv_or_stop(shutdown);
+    auto job = co_await work_.next(shutdown, lane);
     if (!job) co_return;
     const base::Duration delay(work_delay_ns_.load(std::memory_order_relaxed));
     if (delay > base::Duration::zero()) co_await runtime::sleep_for(delay);
-    if (job->reply.abandoned()) continue;
-    std::move(job->reply).send(store(std::move(job->bytes), job->expected));
+    const bool wanted = std::visit([](const auto& one) { return !one.reply->abandoned(); }, *job);
+    if (!wanted) continue;
+    co_await std::visit([this](auto& one) { return run(std::move(one)); }, *job);
   }
 }
 
@@ -107,9 +95,15 @@ platform::Task<void> Core::auditor(observe::Log log, runtime::Shutdown shutdown)
       continue;
     }
     const auto& event = std::get<StorageEvent>(*received);
-    if (!log.enabled(observe::Level::kDebug)) continue;
+    using Kind = StorageEvent::Kind;
+    if (event.kind != Kind::Corrupt && !log.enabled(observe::Level::kDebug)) continue;
     const std::string address = event.id.text();
-    log.debug(event.kind == StorageEvent::Kind::Stored ? "object stored" : "object removed",
+    if (event.kind == Kind::Corrupt) {
+      log.error("stored bytes do not match their address",
+                {{"address", address}, {"group", event.length}});
+      continue;
+    }
+    log.debug(event.kind == Kind::Stored ? "object stored" : "object removed",
               {{"address", address}, {"bytes", event.length}});
   }
 }

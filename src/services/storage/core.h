@@ -1,63 +1,129 @@
-// Core: what svc-storage does, without HTTP. Puts go through the bounded work queue to the put
-// workers; gets are served from memory at once.
+// Core: what svc-storage does, without HTTP.
+//
+// Reads of what is in memory are answered at once; everything else goes through the bounded `work`
+// queue, reads to the get workers and changes to the put workers. A put worker hands a change over
+// to the volume together with the client's reply and goes on: it never waits for the medium.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "observe/log.h"
+#include "platform/host.h"
 #include "runtime/broadcast.h"
-#include "runtime/mpsc.h"
-#include "runtime/oneshot.h"
 #include "runtime/shutdown.h"
 #include "services/storage/api.h"
+#include "services/storage/cache.h"
 #include "services/storage/config.h"
-#include "services/storage/ram_store.h"
+#include "services/storage/quota.h"
+#include "services/storage/upload_table.h"
+#include "services/storage/volume_set.h"
+#include "services/storage/volumes.h"
+#include "services/storage/work_queue.h"
 
 namespace ron::storage {
 
 // Something happened to an object; listeners get it through events(1024).
 struct StorageEvent {
-  enum class Kind : std::uint8_t { Stored, Removed };
+  enum class Kind : std::uint8_t { Stored, Removed, Corrupt };
   Kind kind;
   base::ObjectId id;
-  std::uint64_t length;
+  std::uint64_t length;  // Corrupt: the first bad group instead
 };
 
 class Core final : public Api {
  public:
-  Core(runtime::Topology& topology, const StorageConfig& config, platform::SendArena& arena);
+  Core(runtime::Topology& topology, const StorageConfig& config, platform::Host host);
 
-  base::Result<ObjectPtr> get(const base::ObjectId& id) const override;
-  platform::Task<base::Result<Stored>> put(base::Buffer bytes,
-                                           std::optional<base::ObjectId> expected,
-                                           runtime::Deadline deadline) override;
-  base::Result<void> check_room() override;
-  base::Result<void> remove(const base::ObjectId& id) override;
+  // Before anything else is asked.
+  void adopt(Volumes volumes);
+
+  ObjectPtr hot(const base::ObjectId& id) const override;
+  platform::Task<base::Result<Found>> locate(base::ObjectId id) override;
+  [[nodiscard]] bool loads_whole(std::uint64_t length) const override;
+  platform::Task<base::Result<ObjectPtr>> load(Found found, runtime::Deadline deadline) override;
+  platform::Task<base::Result<volume::Piece>> read(Found found, ReadWish wish) override;
+  [[nodiscard]] std::uint64_t chunk_bytes() const override;
+  [[nodiscard]] base::Duration piece_timeout() const override;
+
+  platform::Task<base::Result<Stored>> put(NewBytes wish, runtime::Deadline deadline) override;
+  base::Result<void> check_room() override { return work_.check_room(); }
+  platform::Task<base::Result<void>> remove(base::ObjectId id, runtime::Deadline deadline) override;
+
+  platform::Task<base::Result<volume::Upload>> begin_upload(UploadWish wish,
+                                                            runtime::Deadline deadline) override;
+  platform::Task<base::Result<OpenUpload>> open_upload(volume::UploadId id,
+                                                       std::string tenant) override;
+  platform::Task<base::Result<volume::UploadState>> upload_state(volume::UploadId id,
+                                                                 std::string tenant) override;
+  platform::Task<base::Result<b3::ChainingValue>> put_part(OpenUpload open, std::uint64_t part,
+                                                           base::Buffer bytes,
+                                                           runtime::Deadline deadline) override;
+  platform::Task<base::Result<Stored>> commit_upload(volume::UploadId id, std::string tenant,
+                                                     runtime::Deadline deadline) override;
+  platform::Task<base::Result<void>> abort_upload(volume::UploadId id, std::string tenant,
+                                                  runtime::Deadline deadline) override;
 
   // The bodies of the supervised tasks.
+  platform::Task<void> get_worker(runtime::Shutdown shutdown);
   platform::Task<void> put_worker(runtime::Shutdown shutdown);
   platform::Task<void> auditor(observe::Log log, runtime::Shutdown shutdown);
 
-  void apply(const StorageConfig& config) noexcept;
+  void apply(const StorageConfig& config);
 
-  [[nodiscard]] const RamStore& store() const noexcept { return store_; }
+  // For operators.
+  [[nodiscard]] VolumeSet& volumes() noexcept { return volumes_; }
+  [[nodiscard]] const VolumeSet& volumes() const noexcept { return volumes_; }
+  [[nodiscard]] const ObjectCache& cache() const noexcept { return cache_; }
+  [[nodiscard]] const WorkQueue& work() const noexcept { return work_; }
+  [[nodiscard]] const UploadTable& uploads() const noexcept { return uploads_; }
+  // Memory taken by objects, and what they may take.
+  [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
+  [[nodiscard]] std::uint64_t memory_limit() const noexcept;
 
  private:
-  struct PutJob {
-    base::Buffer bytes;
-    std::optional<base::ObjectId> expected;
-    runtime::OneshotSender<base::Result<Stored>> reply;
-  };
-  base::Error busy() const;
-  base::Result<Stored> store(base::Buffer bytes, const std::optional<base::ObjectId>& expected);
+  platform::Task<void> work_on(std::size_t lane, runtime::Shutdown shutdown);
+  platform::Task<void> run(ReadJob job);
+  platform::Task<void> run(LoadJob job);
+  platform::Task<void> run(PutJob job);
+  platform::Task<void> run(RemoveJob job);
+  platform::Task<void> run(BeginJob job);
+  platform::Task<void> run(PartJob job);
+  platform::Task<void> run(CommitJob job);
+  platform::Task<void> run(AbortJob job);
 
-  platform::SendArena& arena_;
-  RamStore store_;
-  runtime::Mpsc<PutJob> work_;
+  platform::Task<base::Result<ObjectPtr>> load_now(Found found);
+  platform::Task<base::Result<volume::Piece>> read_now(Found found, std::uint64_t offset,
+                                                       std::uint64_t length);
+  platform::Task<base::Result<Quotas::Reservation>> reserve(std::string tenant, std::uint64_t bytes,
+                                                            std::optional<base::ObjectId> id);
+  void announce_stored(const base::Result<volume::Added>& added);
+  [[nodiscard]] std::int64_t now_s() const noexcept { return host_.clock.unix_ms() / 1000; }
+
+  platform::Host host_;
+  RamVolume* memory_ = nullptr;  // amnesia: one of volumes_
+  // What a change needs when its reply comes stands before the volumes and the queue, which hold
+  // replies.
+  ObjectCache cache_;
+  Quotas quotas_;
+  UploadTable uploads_;
   runtime::Broadcast<StorageEvent> events_;
+  runtime::Counter& integrity_fails_;
+  runtime::Counter& cache_hits_;
+  runtime::Counter& cache_misses_;
+  runtime::Counter& read_bytes_;
+  runtime::Counter& stored_bytes_;
+  runtime::Counter& read_timeouts_;
+  std::atomic<std::uint64_t> beginning_ = 0;  // uploads that are being begun
+  std::atomic<std::uint64_t> chunk_bytes_;
+  std::atomic<std::int64_t> piece_timeout_ns_;
+  std::atomic<std::int64_t> expire_after_s_;
   std::atomic<std::int64_t> work_delay_ns_;
+  VolumeSet volumes_;
+  WorkQueue work_;
 };
 
 }  // namespace ron::storage

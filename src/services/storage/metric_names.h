@@ -18,14 +18,35 @@ inline constexpr runtime::MetricDecl kReloadFailTotal = runtime::declare_counter
     {{"reason", kReloadReasons}});
 inline constexpr runtime::MetricDecl kObjects =
     runtime::declare_gauge("storage_objects", "Objects stored.");
+inline constexpr runtime::MetricDecl kObjectBytes =
+    runtime::declare_gauge("storage_object_bytes", "Bytes of the objects stored.");
+inline constexpr runtime::MetricDecl kFreeBytes =
+    runtime::declare_gauge("storage_free_bytes", "Room left for objects.");
+inline constexpr runtime::MetricDecl kUploadsOpen =
+    runtime::declare_gauge("storage_uploads_open", "Uploads begun and not ended.");
+inline constexpr runtime::MetricDecl kQuarantined = runtime::declare_gauge(
+    "storage_quarantined_objects", "Objects withheld because stored bytes did not verify.");
 inline constexpr runtime::MetricDecl kMemoryBytes =
     runtime::declare_gauge("storage_memory_bytes", "Memory taken by objects.");
 inline constexpr runtime::MetricDecl kMemoryLimitBytes =
     runtime::declare_gauge("storage_memory_limit_bytes", "Memory objects may take.");
 inline constexpr runtime::MetricDecl kDraining =
     runtime::declare_gauge("storage_draining", "1 from the stop signal on, else 0.");
+inline constexpr runtime::MetricDecl kIntegrityFailTotal = runtime::declare_counter(
+    "integrity_fail_total", "Reads that found stored bytes not to match their address.");
+inline constexpr runtime::MetricDecl kCacheHitsTotal =
+    runtime::declare_counter("storage_cache_hits_total", "Reads answered from the memory tier.");
+inline constexpr runtime::MetricDecl kCacheMissesTotal = runtime::declare_counter(
+    "storage_cache_misses_total", "Reads of stored objects that were not in the memory tier.");
+inline constexpr runtime::MetricDecl kReadBytesTotal = runtime::declare_counter(
+    "storage_read_bytes_total", "Verified bytes read from volumes by the get workers.");
+inline constexpr runtime::MetricDecl kStoredBytesTotal =
+    runtime::declare_counter("storage_stored_bytes_total", "Bytes of new objects stored.");
 
-inline constexpr std::array kAll = {&kReloadSuccessTotal, &kReloadFailTotal,  &kObjects,
-                                    &kMemoryBytes,        &kMemoryLimitBytes, &kDraining};
+inline constexpr std::array kAll = {&kReloadSuccessTotal, &kReloadFailTotal,    &kObjects,
+                                    &kObjectBytes,        &kFreeBytes,          &kUploadsOpen,
+                                    &kQuarantined,        &kMemoryBytes,        &kMemoryLimitBytes,
+                                    &kDraining,           &kIntegrityFailTotal, &kCacheHitsTotal,
+                                    &kCacheMissesTotal,   &kReadBytesTotal,     &kStoredBytesTotal};
 
 }  // namespace ron::storage::metrics

@@ -5,13 +5,14 @@
 
 namespace ron::storage {
 
+std::string object_header_lines(const base::ObjectId& id) {
+  return "Content-Type: application/octet-stream\r\nETag: \"" + id.text() +
+         "\"\r\nAccept-Ranges: bytes\r\n"
+         "Cache-Control: public, max-age=31536000, immutable\r\nVary: Accept-Encoding\r\n";
+}
+
 Object::Object(const base::ObjectId& address, base::Buffer content, platform::SendArena& arena)
-    : id(address),
-      etag("\"" + address.text() + "\""),
-      header_lines(
-          "Content-Type: application/octet-stream\r\nETag: " + etag +
-          "\r\nAccept-Ranges: bytes\r\n"
-          "Cache-Control: public, max-age=31536000, immutable\r\nVary: Accept-Encoding\r\n") {
+    : id(address), etag("\"" + address.text() + "\""), header_lines(object_header_lines(address)) {
   if (content.size() >= kArenaBytes)
     memory = arena.allocate(header_lines.size() + 2 + content.size());
   if (!memory) {

@@ -11,6 +11,9 @@
 
 namespace ron::storage {
 
+// ETag, Accept-Ranges, Cache-Control, Vary and Content-Type of an object, ready to send.
+std::string object_header_lines(const base::ObjectId& id);
+
 class Object {
  public:
   // Below this a copy is cheaper than sending by reference, and the heap wastes less.
@@ -29,8 +32,7 @@ class Object {
   base::ObjectId id;
   platform::SendMemory memory;  // empty: the bytes are on the heap
   std::string etag;             // "b3:<hex>" with its quotes
-  std::string
-      header_lines;  // ETag, Accept-Ranges, Cache-Control, Vary, Content-Type; ready to send
+  std::string header_lines;     // as object_header_lines
 
   // What it costs in memory.
   [[nodiscard]] std::size_t footprint() const noexcept;

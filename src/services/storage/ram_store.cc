@@ -1,5 +1,6 @@
 #include "services/storage/ram_store.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -13,41 +14,73 @@ ObjectPtr RamStore::find(const base::ObjectId& id) const {
   const Shard& shard = shards_[shard_of(id)];
   const std::lock_guard guard(shard.lock);
   const auto found = shard.objects.find(id);
-  return found == shard.objects.end() ? nullptr : found->second;
+  return found == shard.objects.end() ? nullptr : found->second.object;
 }
 
-base::Result<Added> RamStore::add(ObjectPtr object) {
+base::Result<void> RamStore::reserve(std::uint64_t bytes) {
+  // Reserve first: concurrent ones must not overrun the bound together.
+  if (used_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= capacity()) return {};
+  used_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  full_.store(true, std::memory_order_relaxed);
+  return base::fail(
+      base::Error(base::Code::Amnesia, "memory is full and amnesia mode never spills to disk")
+          .with("used_bytes", std::to_string(used_bytes()))
+          .with("capacity_bytes", std::to_string(capacity())));
+}
+
+void RamStore::release(std::uint64_t bytes) noexcept {
+  used_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  full_.store(false, std::memory_order_relaxed);
+}
+
+base::Result<Adding> RamStore::add(ObjectPtr object, OwnerNumber owner, std::uint64_t reserved) {
   const std::uint64_t cost = object->footprint();
   Shard& shard = shards_[shard_of(object->id)];
   const std::lock_guard guard(shard.lock);
-  if (shard.objects.contains(object->id)) return Added::Existing;
-  // Reserve first: concurrent adds on other shards must not overrun the bound together.
-  if (used_bytes_.fetch_add(cost, std::memory_order_relaxed) + cost > capacity()) {
-    used_bytes_.fetch_sub(cost, std::memory_order_relaxed);
-    full_.store(true, std::memory_order_relaxed);
-    return base::fail(
-        base::Error(base::Code::Amnesia, "memory is full and amnesia mode never spills to disk")
-            .with("used_bytes", std::to_string(used_bytes()))
-            .with("capacity_bytes", std::to_string(capacity())));
+  if (shard.objects.contains(object->id)) return Adding::Existing;
+  if (cost > reserved) {
+    const base::Result<void> room = reserve(cost - reserved);
+    if (!room) return base::fail(room.error());
+  } else {
+    release(reserved - cost);
   }
   const base::ObjectId id = object->id;
-  shard.objects.emplace(id, std::move(object));
+  shard.objects.emplace(id, Kept{std::move(object), owner});
   objects_.fetch_add(1, std::memory_order_relaxed);
-  return Added::New;
+  return Adding::New;
 }
 
-bool RamStore::remove(const base::ObjectId& id) {
+std::optional<RamStore::Kept> RamStore::remove(const base::ObjectId& id) {
   Shard& shard = shards_[shard_of(id)];
-  ObjectPtr removed;  // freed after the lock is let go
   const std::lock_guard guard(shard.lock);
   const auto found = shard.objects.find(id);
-  if (found == shard.objects.end()) return false;
-  removed = std::move(found->second);
+  if (found == shard.objects.end()) return std::nullopt;
+  Kept kept = std::move(found->second);
   shard.objects.erase(found);
-  used_bytes_.fetch_sub(removed->footprint(), std::memory_order_relaxed);
+  release(kept.object->footprint());
   objects_.fetch_sub(1, std::memory_order_relaxed);
-  full_.store(false, std::memory_order_relaxed);
-  return true;
+  return kept;
+}
+
+std::vector<ObjectPtr> RamStore::list(const std::optional<base::ObjectId>& after,
+                                      std::size_t limit) const {
+  const auto lower = [](const ObjectPtr& a, const ObjectPtr& b) { return a->id < b->id; };
+  std::vector<ObjectPtr> lowest;  // a heap with the highest of them in front
+  for (const Shard& shard : shards_) {
+    const std::lock_guard guard(shard.lock);
+    for (const auto& [id, kept] : shard.objects) {
+      if (after && id <= *after) continue;
+      if (lowest.size() == limit) {
+        if (limit == 0 || id >= lowest.front()->id) continue;
+        std::ranges::pop_heap(lowest, lower);
+        lowest.pop_back();
+      }
+      lowest.push_back(kept.object);
+      std::ranges::push_heap(lowest, lower);
+    }
+  }
+  std::ranges::sort_heap(lowest, lower);
+  return lowest;
 }
 
 }  // namespace ron::storage

@@ -1,4 +1,5 @@
-// RamStore: verified objects in memory, bounded. The whole store in amnesia mode.
+// RamStore: verified objects in memory, bounded. Where amnesia mode keeps objects that have one
+// piece.
 //
 // Any thread. Look-ups take one shard's lock for a hash-table probe and a reference count; objects
 // are immutable, so nothing is copied and a reader is never disturbed by a writer.
@@ -7,7 +8,9 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "base/object_id.h"
 #include "base/result.h"
@@ -16,7 +19,10 @@
 
 namespace ron::storage {
 
-enum class Added : std::uint8_t { New, Existing };
+enum class Adding : std::uint8_t { New, Existing };
+
+// Who stored an object; a small number its owner gives out.
+using OwnerNumber = std::uint32_t;
 
 class RamStore {
  public:
@@ -26,10 +32,23 @@ class RamStore {
 
   // nullptr when it is not there.
   [[nodiscard]] ObjectPtr find(const base::ObjectId& id) const;
-  // Amnesia (503) when there is no room: it would have to spill to disk.
-  base::Result<Added> add(ObjectPtr object);
-  // False when it was not there.
-  bool remove(const base::ObjectId& id);
+  // Amnesia (503) when there is no room: it would have to spill to disk. With `reserved`, that much
+  // of what it takes was reserved before; on New the object has taken it over.
+  base::Result<Adding> add(ObjectPtr object, OwnerNumber owner = 0, std::uint64_t reserved = 0);
+  struct Kept {
+    ObjectPtr object;
+    OwnerNumber owner = 0;
+  };
+  // Nothing when it was not there.
+  std::optional<Kept> remove(const base::ObjectId& id);
+
+  // Room for what is not an object yet. Amnesia as in add.
+  base::Result<void> reserve(std::uint64_t bytes);
+  void release(std::uint64_t bytes) noexcept;
+
+  // The `limit` lowest objects above `after`, in order. Looks at everything: for operators.
+  [[nodiscard]] std::vector<ObjectPtr> list(const std::optional<base::ObjectId>& after,
+                                            std::size_t limit) const;
 
   void set_capacity(std::uint64_t bytes) noexcept {
     capacity_bytes_.store(bytes, std::memory_order_relaxed);
@@ -51,7 +70,7 @@ class RamStore {
   struct alignas(64) Shard {
     Shard();
     mutable runtime::Lock lock;
-    std::unordered_map<base::ObjectId, ObjectPtr, base::ObjectIdHash> objects;  // guarded by lock
+    std::unordered_map<base::ObjectId, Kept, base::ObjectIdHash> objects;  // guarded by lock
   };
   // The map uses the low bits of the hash; the shard takes the high ones.
   [[nodiscard]] static std::size_t shard_of(const base::ObjectId& id) noexcept {

@@ -21,8 +21,8 @@ ObjectPtr object(std::string_view text) {
 TEST(RamStore, FindsWhatWasAdded) {
   RamStore store(base::kMiB);
   const ObjectPtr hello = object("hello");
-  EXPECT_EQ(*store.add(hello), Added::New);
-  EXPECT_EQ(*store.add(object("hello")), Added::Existing);
+  EXPECT_EQ(*store.add(hello), Adding::New);
+  EXPECT_EQ(*store.add(object("hello")), Adding::Existing);
   EXPECT_EQ(base::as_text(store.find(hello->id)->bytes()), "hello");
   EXPECT_EQ(store.find(b3::hash(base::as_bytes("other"))), nullptr);
   EXPECT_EQ(store.objects(), 1U);
@@ -58,7 +58,7 @@ TEST(RamStore, AccountsExactly) {
                           std::uint64_t expected = 0;
                           for (const std::string& text : texts) {
                             const ObjectPtr added = object(text);
-                            if (*store.add(added) == Added::New) expected += added->footprint();
+                            if (*store.add(added) == Adding::New) expected += added->footprint();
                           }
                           RC_ASSERT(store.used_bytes() == expected);
                           for (const std::string& text : texts) store.remove(object(text)->id);

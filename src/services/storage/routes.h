@@ -1,12 +1,25 @@
 // HTTP to core: the routes of svc-storage.
 #pragma once
 
+#include "base/error.h"
+#include "http/request.h"
+#include "http/response.h"
 #include "http/router.h"
 #include "services/storage/api.h"
 
 namespace ron::storage {
 
-// `api` outlives the router.
+// What clients may ask. `api` outlives the router.
 void add_routes(http::Router& router, Api& api);
+// The part of it that is about uploads.
+void add_upload_routes(http::Router& router, Api& api);
+
+using ApiHandler = platform::Task<http::Response> (*)(Api*, http::Request*);
+http::Handler bind_api(Api& api, ApiHandler handler);
+
+// The error's envelope; a full queue is counted as this route's.
+http::Response refuse(const http::Request& request, const base::Error& error);
+// Forbidden when the capability allows smaller bodies only.
+base::Result<void> check_grant(const http::Request& request, std::uint64_t bytes);
 
 }  // namespace ron::storage

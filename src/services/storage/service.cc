@@ -5,6 +5,7 @@
 
 #include "config/render.h"
 #include "runtime/metric_names.h"
+#include "services/storage/admin_routes.h"
 #include "services/storage/metric_names.h"
 #include "services/storage/wires.h"
 
@@ -32,13 +33,14 @@ base::Result<platform::Endpoint> endpoint(const config::Address& address) {
 
 Service::Service(platform::Host host, std::shared_ptr<const config::Config> config,
                  std::shared_ptr<const auth::Keyring> keyring, observe::LogHub& logs,
-                 const RouteTable& routes)
+                 const RouteTable& routes, std::vector<std::string> directories)
     : host_(host),
       meters_(std::string(kWires.service)),
       topology_(kWires, meters_),
       log_(logs, meters_),
       config_(topology_, kConfig, std::move(config)),
-      core_(topology_, *settings(), host.send_arena),
+      directories_(std::move(directories)),
+      core_(topology_, *settings(), host),
       gate_(host.clock, std::move(keyring), config_.get()->get(kit::auth_section())->public_reads),
       router_(meters_),
       admin_router_(meters_),
@@ -56,17 +58,25 @@ Service::Service(platform::Host host, std::shared_ptr<const config::Config> conf
   kit::add_admin_routes(admin_router_, {{&meters_}, {&topology_}, [this] {
                                           return config::show_json(*config_.get());
                                         }});
-  const auto gauge = [this](const runtime::MetricDecl& decl, std::function<std::int64_t()> read) {
-    gauges_.push_back(meters_.gauge_fn(decl, {}, std::move(read)));
-  };
-  gauge(metrics::kObjects, [this] { return static_cast<std::int64_t>(core_.store().objects()); });
-  gauge(metrics::kMemoryBytes,
-        [this] { return static_cast<std::int64_t>(core_.store().used_bytes()); });
-  gauge(metrics::kMemoryLimitBytes,
-        [this] { return static_cast<std::int64_t>(core_.store().capacity()); });
-  gauge(metrics::kDraining, [this] { return draining_.load() ? 1 : 0; });
+  add_operator_routes(admin_router_, core_, [this] { return settings(); });
+  add_gauges();
   // Named by the specification; it fills once there is something to repair.
   meters_.histogram(runtime::metrics::kRepairWaitSeconds);
+}
+
+void Service::add_gauges() {
+  const auto gauge = [this](const runtime::MetricDecl& decl, std::function<std::uint64_t()> read) {
+    gauges_.push_back(meters_.gauge_fn(
+        decl, {}, [read = std::move(read)] { return static_cast<std::int64_t>(read()); }));
+  };
+  gauge(metrics::kObjects, [this] { return core_.volumes().totals().objects; });
+  gauge(metrics::kObjectBytes, [this] { return core_.volumes().totals().object_bytes; });
+  gauge(metrics::kFreeBytes, [this] { return core_.volumes().totals().free_bytes; });
+  gauge(metrics::kUploadsOpen, [this] { return core_.volumes().totals().uploads; });
+  gauge(metrics::kQuarantined, [this] { return core_.volumes().totals().quarantined; });
+  gauge(metrics::kMemoryBytes, [this] { return core_.memory_bytes(); });
+  gauge(metrics::kMemoryLimitBytes, [this] { return core_.memory_limit(); });
+  gauge(metrics::kDraining, [this] { return draining_.load() ? 1 : 0; });
 }
 
 Service::~Service() = default;
@@ -98,15 +108,23 @@ kit::Readiness Service::readiness() const {
     state.ready = state.write_ready = false;
     state.missing.emplace_back("draining");
   }
-  if (core_.store().full()) {
-    state.write_ready = false;
-    state.missing.emplace_back("memory");
+  // One volume that can be written to is enough for writes; for reads every one has to answer.
+  bool any_writable = false;
+  for (const auto& volume : core_.volumes().all()) {
+    const volume::VolumeHealth health = volume->health();
+    any_writable = any_writable || health.writable;
+    state.ready = state.ready && health.readable;
+    if (!health.reason.empty()) state.missing.push_back(health.reason);
   }
+  state.write_ready = state.write_ready && any_writable && state.ready;
   return state;
 }
 
 platform::Task<base::Result<Endpoints>> Service::start() {
   const auto config = settings();
+  auto volumes = co_await make_volumes(host_, config, directories_);
+  if (!volumes) co_return base::fail(std::move(volumes.error()));
+  core_.adopt(std::move(*volumes));
   const auto bind = endpoint(config->bind);
   if (!bind) co_return base::fail(base::Code::Malformed, "storage.bind: " + bind.error().message);
   const auto admin = endpoint(config->admin);
@@ -122,8 +140,13 @@ platform::Task<base::Result<Endpoints>> Service::start() {
   co_await server_.adopt();
   co_await admin_server_.adopt();
   endpoints_ = {*bound, *admin_bound};
+  start_tasks();
+  co_return endpoints_;
+}
 
+void Service::start_tasks() {
   using runtime::Shutdown;
+  const auto config = settings();
   const auto cores = host_.cores;
   supervisor_.start(kAdminTask, *cores[0],
                     [this](Shutdown stop) { return admin_server_.run(0, std::move(stop)); });
@@ -135,11 +158,14 @@ platform::Task<base::Result<Endpoints>> Service::start() {
     supervisor_.start(kPutWorkerTask, *cores[i % cores.size()],
                       [this](Shutdown stop) { return core_.put_worker(std::move(stop)); });
   }
+  for (std::size_t i = 0; i < config->get_workers; ++i) {
+    supervisor_.start(kGetWorkerTask, *cores[i % cores.size()],
+                      [this](Shutdown stop) { return core_.get_worker(std::move(stop)); });
+  }
   for (std::size_t i = 0; i < cores.size(); ++i) {
     supervisor_.start(kListenerTask, *cores[i],
                       [this, i](Shutdown stop) { return server_.run(i, std::move(stop)); });
   }
-  co_return endpoints_;
 }
 
 // Hands each new configuration to every core, and first the one it finds: a reload may have come

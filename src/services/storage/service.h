@@ -4,6 +4,8 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "config/reload.h"
 #include "http/ingress.h"
@@ -33,14 +35,16 @@ using RouteTable = std::function<void(http::Router&, Api&)>;
 // Made and used on cores[0]; its tasks run on all cores. Lives until stop() has returned.
 class Service {
  public:
+  // `directories` are where objects are kept; none are needed in amnesia mode.
   Service(platform::Host host, std::shared_ptr<const config::Config> config,
           std::shared_ptr<const auth::Keyring> keyring, observe::LogHub& logs,
-          const RouteTable& routes = add_routes);
+          const RouteTable& routes = add_routes, std::vector<std::string> directories = {});
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
   ~Service();
 
-  // Opens the listeners and starts every task; an error leaves nothing running. Not cancel-safe.
+  // Opens the volumes and the listeners and starts every task; an error leaves nothing running. Not
+  // cancel-safe.
   platform::Task<base::Result<Endpoints>> start();
 
   // Takes a validated configuration over: listeners that move are opened first, and if that fails
@@ -65,6 +69,8 @@ class Service {
 
  private:
   runtime::SupervisorEvents events();
+  void add_gauges();
+  void start_tasks();
   platform::Task<void> reloader(runtime::Shutdown shutdown);
   platform::Task<base::Result<platform::Endpoint>> open_listener(http::Server* server,
                                                                  config::Address to);
@@ -76,6 +82,7 @@ class Service {
   runtime::Topology topology_;
   observe::Log log_;
   runtime::Watch<std::shared_ptr<const config::Config>> config_;
+  const std::vector<std::string> directories_;
   std::atomic<bool> draining_ = false;
   Core core_;
   kit::CapabilityGate gate_;

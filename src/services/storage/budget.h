@@ -7,7 +7,7 @@
 
 #include "services/storage/config.h"
 
-namespace ron::app {
+namespace ron::storage {
 
 struct Addend {
   std::string what;  // names the keys behind it
@@ -18,10 +18,10 @@ struct Addend {
 
 // Everything that grows with load or configuration, each at its limit at once. Socket buffers are
 // the kernel's and not in it.
-std::vector<Addend> memory_budget(const storage::StorageConfig& config);
+std::vector<Addend> memory_budget(const StorageConfig& config);
 std::uint64_t total_bytes(const std::vector<Addend>& budget) noexcept;
 
 // File descriptors at the limits: both listeners' connections, and what every core holds.
-std::uint64_t descriptors_needed(const storage::StorageConfig& config, std::size_t cores) noexcept;
+std::uint64_t descriptors_needed(const StorageConfig& config, std::size_t cores) noexcept;
 
-}  // namespace ron::app
+}  // namespace ron::storage

@@ -1,0 +1,171 @@
+#include "services/storage/admin_routes.h"
+
+#include <charconv>
+#include <string>
+#include <utility>
+
+#include "auth/rfc3339.h"
+#include "base/json.h"
+#include "http/uri.h"
+#include "services/storage/budget.h"
+#include "services/storage/routes.h"
+
+namespace ron::storage {
+namespace {
+
+using base::Code;
+using http::Request;
+using http::Response;
+using platform::Task;
+
+constexpr std::size_t kListedDefault = 100;
+constexpr std::size_t kListedMost = 1000;
+
+struct ListWish {
+  std::optional<base::ObjectId> after;
+  std::size_t limit = kListedDefault;
+};
+
+base::Result<ListWish> parse_list(std::string_view query) {
+  ListWish wish;
+  http::UriScratch scratch;
+  const auto after = http::find_param(query, "after", scratch);
+  if (!after) return base::fail(after.error().error());
+  if (*after && !(*after)->empty()) {
+    const auto id = base::ObjectId::parse(**after);
+    if (!id) return base::fail(id.error());
+    wish.after = *id;
+  }
+  const auto limit = http::find_param(query, "limit", scratch);
+  if (!limit) return base::fail(limit.error().error());
+  if (!*limit) return wish;
+  const std::string_view text = **limit;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), wish.limit);
+  if (status != std::errc() || end != text.data() + text.size() || wish.limit < 1 ||
+      wish.limit > kListedMost) {
+    return base::fail(base::Error(Code::Malformed, "limit is not a number from 1 to 1000"));
+  }
+  return wish;
+}
+
+// `next` continues where this answer ends; it is missing at the end.
+Task<Response> list_objects(Core* core, Request* request) {
+  const auto wish = parse_list(request->query);
+  if (!wish) co_return refuse(*request, wish.error());
+  const auto listed = co_await core->volumes().list(wish->after, wish->limit);
+  if (!listed) co_return refuse(*request, listed.error());
+  std::string body;
+  base::JsonWriter json(body);
+  json.begin_object().key("objects").begin_array();
+  for (const volume::Volume::Listed& one : *listed) {
+    json.begin_object().key("address").value(one.id.text());
+    json.key("length").value(one.length).end_object();
+  }
+  json.end_array();
+  if (listed->size() == wish->limit) json.key("next").value(listed->back().id.text());
+  json.end_object();
+  co_return Response::json(200, std::move(body));
+}
+
+void write_volume(base::JsonWriter& json, volume::Volume& volume) {
+  const volume::VolumeStats stats = volume.stats();
+  const volume::VolumeHealth health = volume.health();
+  json.begin_object();
+  json.key("readable").value(health.readable).key("writable").value(health.writable);
+  if (!health.reason.empty()) json.key("reason").value(health.reason);
+  json.key("objects").value(stats.objects).key("object_bytes").value(stats.object_bytes);
+  json.key("stored_bytes").value(stats.stored_bytes).key("dead_bytes").value(stats.dead_bytes);
+  json.key("segments").value(stats.segments).key("free_bytes").value(stats.free_bytes);
+  json.key("uploads").value(stats.uploads).key("quarantined").value(stats.quarantined);
+  json.key("index_bytes").value(stats.index_bytes);
+  if (const volume::Maintenance* maintenance = volume.maintenance()) {
+    const volume::ScrubProgress scrub = maintenance->scrub_progress();
+    json.key("scrub").begin_object().key("running").value(scrub.running);
+    json.key("checked_bytes").value(scrub.checked_bytes);
+    json.key("total_bytes").value(scrub.total_bytes).key("damaged").value(scrub.damaged);
+    if (scrub.finished_unix_s != 0) {
+      json.key("finished_at").value(auth::print_rfc3339(scrub.finished_unix_s));
+    }
+    json.end_object();
+  }
+  json.end_object();
+}
+
+void write_memory(base::JsonWriter& json, const StorageConfig& config) {
+  const std::vector<Addend> budget = memory_budget(config);
+  json.key("memory").begin_object().key("most_bytes").value(total_bytes(budget));
+  json.key("addends").begin_array();
+  for (const Addend& addend : budget) {
+    json.begin_object().key("what").value(addend.what).key("count").value(addend.count);
+    json.key("each_bytes").value(addend.each_bytes).key("bytes").value(addend.bytes());
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
+Response stats_response(Core& core, const StorageConfig& config) {
+  std::string body;
+  base::JsonWriter json(body);
+  json.begin_object().key("amnesia").value(config.amnesia);
+  json.key("volumes").begin_array();
+  for (const auto& volume : core.volumes().all()) write_volume(json, *volume);
+  json.end_array();
+  json.key("cache").begin_object().key("objects").value(std::uint64_t{core.cache().objects()});
+  json.key("bytes").value(core.cache().used_bytes());
+  json.key("capacity_bytes").value(core.cache().capacity()).end_object();
+  json.key("queues").begin_array().begin_object().key("name").value(kWork.name);
+  json.key("depth").value(std::uint64_t{core.work().depth()});
+  json.key("capacity").value(std::uint64_t{core.work().capacity()}).end_object().end_array();
+  json.key("uploads").begin_object().key("open").value(core.volumes().totals().uploads);
+  json.key("max_open").value(core.uploads().max_open()).end_object();
+  write_memory(json, config);
+  json.end_object();
+  return Response::json(200, std::move(body));
+}
+
+Task<Response> show_stats(Core* core, std::shared_ptr<const StorageConfig> config) {
+  co_return stats_response(*core, *config);
+}
+
+// 202: how many volumes will see to it; 0 when there is nothing to do, as in memory.
+Task<Response> request_maintenance(Core* core, void (volume::Maintenance::*what)()) {
+  std::uint64_t asked = 0;
+  for (const auto& volume : core->volumes().all()) {
+    volume::Maintenance* const maintenance = volume->maintenance();
+    if (maintenance == nullptr) continue;
+    (maintenance->*what)();
+    ++asked;
+  }
+  std::string body;
+  base::JsonWriter(body).begin_object().key("volumes").value(asked).end_object();
+  co_return Response::json(202, std::move(body));
+}
+
+Task<Response> refuse_repair(Request* request) {
+  co_return refuse(*request, {Code::Degraded, "nothing to repair from: this node has no replicas"});
+}
+
+}  // namespace
+
+void add_operator_routes(http::Router& router, Core& core, CurrentConfig config) {
+  using http::Method;
+  const auto add = [&router](Method method, std::string pattern, http::Handler handler) {
+    router.add({.method = method,
+                .pattern = std::move(pattern),
+                .handler = std::move(handler),
+                .scope = "storage:admin"});
+  };
+  add(Method::Get, "/admin/objects",
+      [&core](Request* request) { return list_objects(&core, request); });
+  add(Method::Get, "/admin/stats",
+      [&core, config = std::move(config)](Request*) { return show_stats(&core, config()); });
+  add(Method::Post, "/admin/scrub", [&core](Request*) {
+    return request_maintenance(&core, &volume::Maintenance::request_scrub);
+  });
+  add(Method::Post, "/admin/compact", [&core](Request*) {
+    return request_maintenance(&core, &volume::Maintenance::request_compaction);
+  });
+  add(Method::Post, "/admin/repair", [](Request* request) { return refuse_repair(request); });
+}
+
+}  // namespace ron::storage

@@ -1,0 +1,126 @@
+// Core: reading objects.
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include "services/storage/core.h"
+
+namespace ron::storage {
+
+using base::Code;
+using base::fail;
+using base::Result;
+using platform::Task;
+
+namespace {
+
+// The first bad group, as the volume said it.
+std::uint64_t group_of(const base::Error& error) {
+  for (const auto& [key, value] : error.details) {
+    if (key != "group") continue;
+    std::uint64_t group = 0;
+    std::from_chars(value.data(), value.data() + value.size(), group);
+    return group;
+  }
+  return 0;
+}
+
+}  // namespace
+
+ObjectPtr Core::hot(const base::ObjectId& id) const {
+  if (memory_ != nullptr) return memory_->store().find(id);
+  if (!cache_.enabled()) return nullptr;
+  ObjectPtr object = cache_.find(id);
+  if (object) cache_hits_.add();
+  return object;
+}
+
+Task<Result<Found>> Core::locate(base::ObjectId id) {
+  const ObjectCache::Ticket ticket = cache_.ticket(id);
+  Result<OnVolume> at = co_await volumes_.locate(id);
+  if (!at) co_return fail(std::move(at.error()));
+  co_return Found{std::move(*at), ticket};
+}
+
+bool Core::loads_whole(std::uint64_t length) const {
+  return length <= base::limits::kDecodedBytes && cache_.admits(length);
+}
+
+std::uint64_t Core::chunk_bytes() const { return chunk_bytes_.load(std::memory_order_relaxed); }
+
+base::Duration Core::piece_timeout() const {
+  return base::Duration(piece_timeout_ns_.load(std::memory_order_relaxed));
+}
+
+Task<Result<ObjectPtr>> Core::load(Found found, runtime::Deadline deadline) {
+  cache_misses_.add();
+  LoadJob job;
+  job.found = std::move(found);
+  job.deadline = deadline;
+  co_return co_await work_.ask(std::move(job), WhenFull::Refuse);
+}
+
+// A worker that dies takes its job along: the piece is asked for once more, then the read fails.
+Task<Result<volume::Piece>> Core::read(Found found, ReadWish wish) {
+  constexpr int kTries = 2;
+  Result<volume::Piece> piece = fail(Code::Canceled, "");
+  for (int i = 0; i < kTries; ++i) {
+    ReadJob job;
+    job.found = found;
+    job.offset = wish.offset;
+    job.length = wish.length;
+    job.deadline = wish.deadline;
+    piece = co_await work_.ask(std::move(job), wish.when_full);
+    if (piece || piece.error().code != Code::Canceled) break;
+  }
+  if (!piece && piece.error().code == Code::Timeout) read_timeouts_.add();
+  co_return piece;
+}
+
+Task<Result<volume::Piece>> Core::read_now(Found found, std::uint64_t offset,
+                                           std::uint64_t length) {
+  volume::Volume* const volume = found.at.volume;
+  const base::ObjectId id = found.id();
+  Result<volume::Piece> piece = co_await volume->read(std::move(found.at.object), offset, length);
+  if (piece) {
+    read_bytes_.add(piece->bytes.size());
+  } else if (piece.error().code == Code::IntegrityFail) {
+    integrity_fails_.add();
+    events_.send({StorageEvent::Kind::Corrupt, id, group_of(piece.error())});
+  }
+  co_return piece;
+}
+
+Task<void> Core::run(ReadJob job) {
+  auto piece = co_await read_now(std::move(job.found), job.offset, job.length);
+  std::move(*job.reply).send(std::move(piece));
+}
+
+Task<Result<ObjectPtr>> Core::load_now(Found found) {
+  const std::uint64_t length = found.length();
+  base::Buffer whole(length);
+  for (std::uint64_t offset = 0; offset < length;) {
+    const std::uint64_t wanted = std::min(length - offset, volume::kPartBytes);
+    const Result<volume::Piece> piece = co_await read_now(found, offset, wanted);
+    if (!piece) co_return fail(piece.error());
+    std::memcpy(whole.data() + offset, piece->bytes.data(), piece->bytes.size());
+    offset += piece->bytes.size();
+  }
+  auto object = std::make_shared<const Object>(found.id(), std::move(whole), host_.send_arena);
+  cache_.insert(object, found.ticket);
+  co_return object;
+}
+
+// Several may have asked for it at once: whoever comes second finds it in memory.
+Task<void> Core::run(LoadJob job) {
+  ObjectPtr object = cache_.find(job.found.id());
+  if (object) {
+    std::move(*job.reply).send(std::move(object));
+    co_return;
+  }
+  auto loaded = co_await load_now(std::move(job.found));
+  std::move(*job.reply).send(std::move(loaded));
+}
+
+}  // namespace ron::storage

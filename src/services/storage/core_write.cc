@@ -1,0 +1,275 @@
+// Core: storing and removing objects, and uploads.
+//
+// What has to be so before a client hears of its change, and also when it has gone meanwhile, is
+// done as the reply is delivered (before_delivery).
+#include <algorithm>
+#include <utility>
+
+#include "b3/hash.h"
+#include "services/storage/core.h"
+
+namespace ron::storage {
+
+using base::Code;
+using base::fail;
+using base::Result;
+using platform::Task;
+using volume::PartRange;
+
+namespace {
+
+base::Error no_upload() { return {Code::NotFound, "there is no such upload"}; }
+
+// "0-3,7": the parts that are not there, the first few ranges of them.
+std::string missing_parts(const volume::UploadState& state) {
+  constexpr int kRanges = 16;
+  std::string out;
+  int ranges = 0;
+  std::uint64_t next = 0;
+  const auto say = [&](std::uint64_t until) {
+    if (next >= until) return;
+    if (++ranges > kRanges) return;
+    out += (out.empty() ? "" : ",") + std::to_string(next);
+    if (until - next > 1) out += "-" + std::to_string(until - 1);
+  };
+  for (const PartRange& range : state.arrived) {
+    say(range.first);
+    next = range.last + 1;
+  }
+  say(state.upload.parts());
+  return ranges > kRanges ? out + ",..." : out;
+}
+
+std::uint64_t arrived_parts(const volume::UploadState& state) {
+  std::uint64_t count = 0;
+  for (const PartRange& range : state.arrived) count += range.last - range.first + 1;
+  return count;
+}
+
+Result<Stored> stored(const Result<volume::Added>& added) {
+  if (!added) return fail(added.error());
+  return Stored{added->id, added->length, added->is_new};
+}
+
+}  // namespace
+
+void Core::announce_stored(const Result<volume::Added>& added) {
+  if (!added || !added->is_new) return;
+  stored_bytes_.add(added->length);
+  events_.send({StorageEvent::Kind::Stored, added->id, added->length});
+}
+
+// Room in the tenant's quota. What is stored already (`id`) costs nothing to store again.
+Task<Result<Quotas::Reservation>> Core::reserve(std::string tenant, std::uint64_t bytes,
+                                                std::optional<base::ObjectId> id) {
+  if (!quotas_.any()) co_return Quotas::Reservation();
+  auto reserved = quotas_.reserve(tenant, {bytes, 1}, volumes_.usage(tenant));
+  if (reserved || !id) co_return reserved;
+  const Result<OnVolume> there = co_await volumes_.locate(*id);
+  if (there) co_return Quotas::Reservation();
+  co_return reserved;
+}
+
+Task<Result<Stored>> Core::put(NewBytes wish, runtime::Deadline deadline) {
+  PutJob job;
+  job.bytes = std::move(wish.bytes);
+  job.expected = wish.expected;
+  job.tenant = std::move(wish.tenant);
+  job.deadline = deadline;
+  const auto added = co_await work_.ask(std::move(job), WhenFull::Refuse);
+  co_return stored(added);
+}
+
+// Checks the bytes against their address before anyone can see them.
+Task<void> Core::run(PutJob job) {
+  const base::ObjectId id = b3::hash(job.bytes.view());
+  if (job.expected && *job.expected != id) {
+    std::move(*job.reply)
+        .send(fail(base::Error(Code::HashMismatch, "the bytes have another address")
+                       .with("expected", job.expected->text())
+                       .with("actual", id.text())));
+    co_return;
+  }
+  auto reserved = co_await reserve(job.tenant, job.bytes.size(), id);
+  if (!reserved) {
+    std::move(*job.reply).send(fail(reserved.error()));
+    co_return;
+  }
+  job.reply->before_delivery(
+      [this, held = std::move(*reserved)](const Result<volume::Added>* added) {
+        if (added != nullptr) announce_stored(*added);
+      });
+  volume::Volume* const volume = co_await volumes_.for_put(id);
+  volume::NewObject object{id, std::move(job.bytes), std::move(job.tenant)};
+  co_await volume->put(std::move(object), job.deadline, std::move(*job.reply));
+}
+
+// From every volume that has it; a damaged one is removed like any other.
+Task<Result<void>> Core::remove(base::ObjectId id, runtime::Deadline deadline) {
+  bool removed = false;
+  base::Error why(Code::NotFound, "no object is stored under this address");
+  for (const auto& volume : volumes_.all()) {
+    const Result<volume::Located> at = co_await volume->locate(id);
+    if (!at && at.error().code == Code::NotFound) continue;
+    if (!at && at.error().code != Code::IntegrityFail) {
+      why = at.error();
+      continue;
+    }
+    RemoveJob job;
+    job.volume = volume.get();
+    job.id = id;
+    job.deadline = deadline;
+    const Result<std::uint64_t> length = co_await work_.ask(std::move(job), WhenFull::Refuse);
+    if (length) {
+      removed = true;
+    } else if (length.error().code != Code::NotFound) {
+      co_return fail(length.error());
+    }
+  }
+  if (!removed) co_return fail(std::move(why));
+  co_return Result<void>();
+}
+
+Task<void> Core::run(RemoveJob job) {
+  job.reply->before_delivery([this, id = job.id](const Result<std::uint64_t>* length) {
+    // Nobody may read from memory what nobody could read again after a restart.
+    cache_.erase(id);
+    if (length != nullptr && *length) events_.send({StorageEvent::Kind::Removed, id, **length});
+  });
+  co_await job.volume->remove(job.id, job.deadline, std::move(*job.reply));
+}
+
+Task<Result<volume::Upload>> Core::begin_upload(UploadWish wish, runtime::Deadline deadline) {
+  struct Beginning {
+    std::atomic<std::uint64_t>& count;
+    const std::uint64_t before = count.fetch_add(1, std::memory_order_relaxed);
+    ~Beginning() { count.fetch_sub(1, std::memory_order_relaxed); }
+  } const beginning{beginning_};
+  const std::uint64_t open = volumes_.totals().uploads + beginning.before;
+  if (open >= uploads_.max_open()) {
+    co_return fail(base::Error(Code::Quota, "too many uploads are open")
+                       .with("what", "uploads")
+                       .with("used", std::to_string(open))
+                       .with("limit", std::to_string(uploads_.max_open()))
+                       .with("asked", "1"));
+  }
+  volume::Volume* const volume = volumes_.roomiest();
+  const std::uint64_t free_bytes = volume->stats().free_bytes;
+  if (wish.length > free_bytes) {
+    co_return fail(base::Error(Code::StorageFull, "there is no room for an object of that length")
+                       .with("length", std::to_string(wish.length))
+                       .with("free_bytes", std::to_string(free_bytes)));
+  }
+  auto reserved = co_await reserve(wish.tenant, wish.length, wish.expected);
+  if (!reserved) co_return fail(reserved.error());
+  volume::Upload upload;
+  upload.id =
+      volume::UploadId(static_cast<std::uint64_t>(host_.clock.unix_ms()),
+                       static_cast<std::uint16_t>(host_.random.next()), host_.random.next());
+  upload.length = wish.length;
+  upload.expected = wish.expected;
+  upload.tenant = std::move(wish.tenant);
+  upload.expires_unix_s = now_s() + expire_after_s_.load(std::memory_order_relaxed);
+  BeginJob job;
+  job.volume = volume;
+  job.upload = upload;
+  job.deadline = deadline;
+  const Result<bool> begun = co_await work_.ask(std::move(job), WhenFull::Refuse);
+  if (!begun) co_return fail(begun.error());
+  uploads_.add({volume, upload}, std::move(*reserved), now_s());
+  co_return upload;
+}
+
+Task<void> Core::run(BeginJob job) {
+  co_await job.volume->begin_upload(std::move(job.upload), job.deadline, std::move(*job.reply));
+}
+
+Task<Result<OpenUpload>> Core::open_upload(volume::UploadId id, std::string tenant) {
+  if (auto known = uploads_.find(id, now_s())) {
+    if (known->upload.tenant != tenant) co_return fail(no_upload());
+    co_return std::move(*known);
+  }
+  Result<UploadOnVolume> found = co_await volumes_.find_upload(id);
+  if (!found) co_return fail(found.error());
+  OpenUpload open{found->volume, std::move(found->state.upload)};
+  if (open.upload.tenant != tenant || open.upload.expires_unix_s <= now_s()) {
+    co_return fail(no_upload());
+  }
+  // Begun before a restart: its room was granted then, if the quota has shrunk it is kept all the
+  // same.
+  auto reserved = co_await reserve(tenant, open.upload.length, std::nullopt);
+  uploads_.add(open, reserved ? std::move(*reserved) : Quotas::Reservation(), now_s());
+  co_return open;
+}
+
+Task<Result<volume::UploadState>> Core::upload_state(volume::UploadId id, std::string tenant) {
+  Result<UploadOnVolume> found = co_await volumes_.find_upload(id);
+  if (!found) co_return fail(found.error());
+  const volume::Upload& upload = found->state.upload;
+  if (upload.tenant != tenant || upload.expires_unix_s <= now_s()) co_return fail(no_upload());
+  co_return std::move(found->state);
+}
+
+Task<Result<b3::ChainingValue>> Core::put_part(OpenUpload open, std::uint64_t part,
+                                               base::Buffer bytes, runtime::Deadline deadline) {
+  PartJob job;
+  job.volume = open.volume;
+  job.part = {open.upload.id, part, std::move(bytes)};
+  job.deadline = deadline;
+  co_return co_await work_.ask(std::move(job), WhenFull::Refuse);
+}
+
+Task<void> Core::run(PartJob job) {
+  co_await job.volume->put_part(std::move(job.part), job.deadline, std::move(*job.reply));
+}
+
+Task<Result<Stored>> Core::commit_upload(volume::UploadId id, std::string tenant,
+                                         runtime::Deadline deadline) {
+  const Result<OpenUpload> open = co_await open_upload(id, tenant);
+  if (!open) co_return fail(open.error());
+  const Result<volume::UploadState> state = co_await open->volume->find_upload(id);
+  if (!state) co_return fail(state.error());
+  const std::uint64_t arrived = arrived_parts(*state);
+  if (arrived != state->upload.parts()) {
+    co_return fail(base::Error(Code::PreconditionFailed, "parts of the upload are missing")
+                       .with("missing", missing_parts(*state))
+                       .with("missing_parts", std::to_string(state->upload.parts() - arrived)));
+  }
+  CommitJob job;
+  job.volume = open->volume;
+  job.upload = id;
+  job.deadline = deadline;
+  const Result<volume::Added> added = co_await work_.ask(std::move(job), WhenFull::Refuse);
+  co_return stored(added);
+}
+
+Task<void> Core::run(CommitJob job) {
+  job.reply->before_delivery([this, id = job.upload](const Result<volume::Added>* added) {
+    if (added == nullptr || !*added) return;
+    uploads_.drop(id);
+    announce_stored(*added);
+  });
+  co_await job.volume->commit_upload(job.upload, job.deadline, std::move(*job.reply));
+}
+
+Task<Result<void>> Core::abort_upload(volume::UploadId id, std::string tenant,
+                                      runtime::Deadline deadline) {
+  const Result<OpenUpload> open = co_await open_upload(id, std::move(tenant));
+  if (!open) co_return fail(open.error());
+  AbortJob job;
+  job.volume = open->volume;
+  job.upload = id;
+  job.deadline = deadline;
+  const Result<bool> aborted = co_await work_.ask(std::move(job), WhenFull::Refuse);
+  if (!aborted) co_return fail(aborted.error());
+  co_return Result<void>();
+}
+
+Task<void> Core::run(AbortJob job) {
+  job.reply->before_delivery([this, id = job.upload](const Result<bool>* aborted) {
+    if (aborted != nullptr && *aborted) uploads_.drop(id);
+  });
+  co_await job.volume->abort_upload(job.upload, job.deadline, std::move(*job.reply));
+}
+
+}  // namespace ron::storage

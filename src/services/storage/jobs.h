@@ -1,0 +1,78 @@
+// What goes through `work`: each job carries what a worker needs and the reply it owes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "b3/tree.h"
+#include "base/buffer.h"
+#include "base/object_id.h"
+#include "runtime/deadline.h"
+#include "services/storage/cache.h"
+#include "services/storage/object.h"
+#include "services/storage/volume_set.h"
+#include "services/storage/wires.h"
+#include "volume/volume.h"
+
+namespace ron::storage {
+
+// An object that was looked up: where it is, and since when the memory tier may take it.
+struct Found {
+  OnVolume at;
+  ObjectCache::Ticket ticket = 0;
+
+  [[nodiscard]] const base::ObjectId& id() const noexcept { return at.object.id; }
+  [[nodiscard]] std::uint64_t length() const noexcept { return at.object.length; }
+};
+
+// `Answer` is what the reply brings, `kLane` whose work it is.
+template <class T, std::size_t Lane>
+struct JobBase {
+  using Answer = T;
+  static constexpr std::size_t kLane = Lane;
+  runtime::Deadline deadline{};
+  std::optional<volume::Reply<T>> reply{};
+};
+
+// One piece of an object.
+struct ReadJob : JobBase<volume::Piece, kGetLane> {
+  Found found;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+// All of it, for the memory tier.
+struct LoadJob : JobBase<ObjectPtr, kGetLane> {
+  Found found;
+};
+struct PutJob : JobBase<volume::Added, kPutLane> {
+  base::Buffer bytes;
+  std::optional<base::ObjectId> expected;
+  std::string tenant;
+};
+struct RemoveJob : JobBase<std::uint64_t, kPutLane> {
+  volume::Volume* volume = nullptr;
+  base::ObjectId id;
+};
+struct BeginJob : JobBase<bool, kPutLane> {
+  volume::Volume* volume = nullptr;
+  volume::Upload upload;
+};
+struct PartJob : JobBase<b3::ChainingValue, kPutLane> {
+  volume::Volume* volume = nullptr;
+  volume::NewPart part;
+};
+struct CommitJob : JobBase<volume::Added, kPutLane> {
+  volume::Volume* volume = nullptr;
+  volume::UploadId upload;
+};
+struct AbortJob : JobBase<bool, kPutLane> {
+  volume::Volume* volume = nullptr;
+  volume::UploadId upload;
+};
+
+using Job =
+    std::variant<ReadJob, LoadJob, PutJob, RemoveJob, BeginJob, PartJob, CommitJob, AbortJob>;
+
+}  // namespace ron::storage

@@ -1,0 +1,46 @@
+// ObjectSource: the bytes of an object on a volume as a response body, one verified piece at a
+// time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "http/response.h"
+#include "services/storage/api.h"
+
+namespace ron::storage {
+
+// A range of an object that was located.
+struct Stretch {
+  Found found;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+
+// The piece a read at `offset` asks for: up to the next multiple of `chunk`, so that no group is
+// verified twice.
+std::uint64_t piece_length(std::uint64_t offset, std::uint64_t left, std::uint64_t chunk) noexcept;
+
+// Lives with its response, on the connection's core. Holds one piece. The first piece was read
+// before the head was sent; later ones wait for room in the queue, each for as long as a read may
+// take, so that a download may last longer than the request's deadline. Dropping it abandons the
+// piece that is being read.
+class ObjectSource final : public http::BodySource {
+ public:
+  ObjectSource(Api& api, Stretch stretch, volume::Piece first);
+
+  // Cancel-safe.
+  platform::Task<base::Result<base::ByteView>> next() override;
+
+ private:
+  Api& api_;
+  Stretch left_;
+  volume::Piece piece_;
+  bool first_ = true;
+};
+
+// The answer's body: the piece itself if it is all of the stretch, else a source that begins with
+// it.
+void set_body(http::Response& response, Api& api, Stretch stretch, volume::Piece first);
+
+}  // namespace ron::storage

@@ -1,0 +1,114 @@
+// RamVolume: the volume of amnesia mode. Objects and uploads in memory, not a byte on disk.
+//
+// Whole objects are in a RamStore; an object that was uploaded in several parts stays in those
+// parts. All of it, open uploads included, counts against one capacity. Durable here means: until
+// the process ends.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "platform/clock.h"
+#include "platform/send_memory.h"
+#include "runtime/lock.h"
+#include "services/storage/ram_store.h"
+#include "volume/volume.h"
+
+namespace ron::storage {
+
+// Bytes and objects by tenant. Any thread. As many tenants as tokens name; they are never
+// forgotten.
+class TenantTable {
+ public:
+  TenantTable();
+
+  // Counts the object and gives the tenant's number.
+  OwnerNumber charge(std::string_view tenant, std::uint64_t bytes);
+  void refund(OwnerNumber owner, std::uint64_t bytes);
+  [[nodiscard]] volume::Usage usage(std::string_view tenant) const;
+
+ private:
+  mutable runtime::Lock lock_;
+  std::map<std::string, OwnerNumber, std::less<>> numbers_;  // guarded by lock_, as the rest
+  std::vector<volume::Usage> usage_;
+};
+
+// Any executor. Nothing here waits; the tasks are ready when they return.
+class RamVolume final : public volume::Volume {
+ public:
+  RamVolume(std::uint64_t capacity_bytes, platform::SendArena& arena, const platform::Clock& clock);
+  ~RamVolume() override;
+
+  platform::Task<base::Result<volume::Located>> locate(base::ObjectId id) override;
+  platform::Task<base::Result<volume::Piece>> read(volume::Located object, std::uint64_t offset,
+                                                   std::uint64_t length) override;
+  platform::Task<void> put(volume::NewObject object, runtime::Deadline deadline,
+                           volume::Reply<volume::Added> reply) override;
+  platform::Task<void> remove(base::ObjectId id, runtime::Deadline deadline,
+                              volume::Reply<std::uint64_t> reply) override;
+  platform::Task<void> begin_upload(volume::Upload upload, runtime::Deadline deadline,
+                                    volume::Reply<bool> reply) override;
+  platform::Task<void> put_part(volume::NewPart part, runtime::Deadline deadline,
+                                volume::Reply<b3::ChainingValue> reply) override;
+  platform::Task<void> commit_upload(volume::UploadId upload, runtime::Deadline deadline,
+                                     volume::Reply<volume::Added> reply) override;
+  platform::Task<void> abort_upload(volume::UploadId upload, runtime::Deadline deadline,
+                                    volume::Reply<bool> reply) override;
+  platform::Task<base::Result<volume::UploadState>> find_upload(volume::UploadId upload) override;
+  platform::Task<base::Result<std::vector<Listed>>> list(std::optional<base::ObjectId> after,
+                                                         std::size_t limit) override;
+
+  [[nodiscard]] volume::Usage usage(std::string_view tenant) const override;
+  [[nodiscard]] volume::VolumeStats stats() const override;
+  [[nodiscard]] volume::VolumeHealth health() const override;
+
+  // Whole objects, for whoever serves them without a detour.
+  [[nodiscard]] const RamStore& store() const noexcept { return store_; }
+  void set_capacity(std::uint64_t bytes) noexcept { store_.set_capacity(bytes); }
+
+ private:
+  struct Part {
+    base::Buffer bytes;
+    b3::ChainingValue value;
+  };
+  struct OpenUpload {
+    volume::Upload upload;
+    std::map<std::uint64_t, Part> parts;
+    bool committing = false;  // its parts belong to the one who commits
+  };
+  struct LargeObject;
+  struct Place;
+  using LargePtr = std::shared_ptr<const LargeObject>;
+  using UploadPtr = std::shared_ptr<OpenUpload>;
+
+  [[nodiscard]] LargePtr find_large(const base::ObjectId& id) const;
+  base::Result<volume::Added> store(volume::NewObject object);
+  base::Result<bool> begin(volume::Upload upload);
+  base::Result<b3::ChainingValue> keep_part(volume::NewPart part);
+  base::Result<volume::Added> commit(const volume::UploadId& id);
+  base::Result<volume::Added> publish(OpenUpload& upload, const base::ObjectId& id);
+  base::Result<volume::Added> publish_small(OpenUpload& upload, const base::ObjectId& id);
+  base::Result<UploadPtr> claim(const volume::UploadId& id);
+  enum class Dropper : std::uint8_t { Client, Committer };
+  base::Result<bool> drop_upload(const volume::UploadId& id, Dropper dropper);
+  void drop_expired() const;
+  void release_parts(const OpenUpload& upload) const noexcept;
+  [[nodiscard]] std::int64_t now_s() const noexcept { return clock_.unix_ms() / 1000; }
+
+  platform::SendArena& arena_;
+  const platform::Clock& clock_;
+  mutable RamStore store_;
+  TenantTable tenants_;
+  std::atomic<std::uint64_t> object_bytes_ = 0;
+  mutable runtime::Lock lock_;
+  // Guarded by lock_. By the text of their ids.
+  mutable std::map<std::string, UploadPtr, std::less<>> uploads_;
+  std::map<base::ObjectId, LargePtr> large_;
+};
+
+}  // namespace ron::storage

@@ -1,0 +1,76 @@
+#include "services/storage/upload_request.h"
+
+#include <charconv>
+#include <set>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace ron::storage {
+namespace {
+
+using base::Code;
+using base::fail;
+using Json = nlohmann::json;
+
+base::Error malformed(std::string message) { return {Code::Malformed, std::move(message)}; }
+
+// The document, or nothing if it is no JSON, is deeper than such a request or repeats a member.
+std::optional<Json> parse_strictly(std::string_view text) {
+  std::set<std::string> seen;
+  bool repeated = false;
+  bool deep = false;
+  const auto look = [&](int depth, Json::parse_event_t event, const Json& parsed) {
+    deep = deep || depth > 1;
+    if (event == Json::parse_event_t::key) {
+      repeated = repeated || !seen.insert(parsed.get<std::string>()).second;
+    }
+    return !deep;
+  };
+  Json json = Json::parse(text.begin(), text.end(), look, /*allow_exceptions=*/false);
+  if (json.is_discarded() || repeated || deep) return std::nullopt;
+  return json;
+}
+
+}  // namespace
+
+base::Result<UploadRequest> parse_upload_request(std::string_view text) {
+  if (text.size() > kUploadRequestBytes) return fail(malformed("the request is too long"));
+  const std::optional<Json> json = parse_strictly(text);
+  if (!json || !json->is_object()) {
+    return fail(malformed(R"(the body is not {"length":N,"address":"b3:..."})"));
+  }
+  UploadRequest request;
+  bool has_length = false;
+  for (const auto& [key, value] : json->items()) {
+    if (key == "length") {
+      if (!value.is_number_unsigned()) {
+        return fail(malformed("length is not a whole number of bytes"));
+      }
+      request.length = value.get<std::uint64_t>();
+      has_length = true;
+    } else if (key == "address") {
+      if (!value.is_string()) return fail(malformed("address is not a text"));
+      const auto address = base::ObjectId::parse(value.get<std::string>());
+      if (!address) return fail(address.error());
+      request.address = *address;
+    } else {
+      return fail(malformed("an upload has a length and an address, nothing else"));
+    }
+  }
+  if (!has_length) return fail(malformed("length is missing"));
+  return request;
+}
+
+base::Result<std::uint64_t> parse_part_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, status] = std::from_chars(text.data(), end, number);
+  const bool padded = text.size() > 1 && text.front() == '0';
+  if (text.empty() || padded || status != std::errc() || at != end) {
+    return fail(malformed("the part is not a number"));
+  }
+  return number;
+}
+
+}  // namespace ron::storage

@@ -1,0 +1,28 @@
+// What a client sends to begin an upload, and how it names a part.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/object_id.h"
+#include "base/result.h"
+
+namespace ron::storage {
+
+struct UploadRequest {
+  std::uint64_t length = 0;
+  std::optional<base::ObjectId> address;
+};
+
+// A longer text cannot be such a request.
+inline constexpr std::size_t kUploadRequestBytes = 4096;
+
+// `{"length":N,"address":"b3:…"}`, the address may be left out. Malformed for anything else, also
+// for members it does not know and members given twice; BadAddress for an address that is none.
+base::Result<UploadRequest> parse_upload_request(std::string_view json);
+
+// Decimal without a sign or leading zeros; Malformed otherwise.
+base::Result<std::uint64_t> parse_part_number(std::string_view text);
+
+}  // namespace ron::storage

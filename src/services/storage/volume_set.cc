@@ -1,0 +1,102 @@
+#include "services/storage/volume_set.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace ron::storage {
+
+using base::Code;
+using base::fail;
+using base::Result;
+using platform::Task;
+using volume::Volume;
+
+void VolumeSet::adopt(std::vector<std::unique_ptr<Volume>> volumes) {
+  volumes_ = std::move(volumes);
+}
+
+Task<Result<OnVolume>> VolumeSet::locate(base::ObjectId id) {
+  base::Error why(Code::NotFound, "no object is stored under this address");
+  for (const auto& volume : volumes_) {
+    Result<volume::Located> found = co_await volume->locate(id);
+    if (found) co_return OnVolume{volume.get(), std::move(*found)};
+    if (found.error().code != Code::NotFound) why = std::move(found.error());
+  }
+  co_return fail(std::move(why));
+}
+
+Task<Volume*> VolumeSet::for_put(base::ObjectId id) {
+  if (volumes_.size() > 1) {
+    const Result<OnVolume> there = co_await locate(id);
+    if (there) co_return there->volume;
+  }
+  co_return roomiest();
+}
+
+Volume* VolumeSet::roomiest() const {
+  if (volumes_.size() == 1) return volumes_.front().get();
+  Volume* best = nullptr;
+  std::tuple<bool, std::uint64_t> best_room;
+  for (const auto& volume : volumes_) {
+    const std::tuple room(volume->health().writable, volume->stats().free_bytes);
+    if (best != nullptr && room <= best_room) continue;
+    best = volume.get();
+    best_room = room;
+  }
+  return best;
+}
+
+Task<Result<UploadOnVolume>> VolumeSet::find_upload(volume::UploadId id) {
+  base::Error why(Code::NotFound, "there is no such upload");
+  for (const auto& volume : volumes_) {
+    Result<volume::UploadState> found = co_await volume->find_upload(id);
+    if (found) co_return UploadOnVolume{volume.get(), std::move(*found)};
+    if (found.error().code != Code::NotFound) why = std::move(found.error());
+  }
+  co_return fail(std::move(why));
+}
+
+Task<Result<std::vector<Volume::Listed>>> VolumeSet::list(std::optional<base::ObjectId> after,
+                                                          std::size_t limit) {
+  std::vector<Volume::Listed> all;
+  for (const auto& volume : volumes_) {
+    const Result<std::vector<Volume::Listed>> some = co_await volume->list(after, limit);
+    if (!some) co_return fail(some.error());
+    all.insert(all.end(), some->begin(), some->end());
+  }
+  std::ranges::sort(all, {}, &Volume::Listed::id);
+  const auto repeated = std::ranges::unique(all, {}, &Volume::Listed::id);
+  all.erase(repeated.begin(), repeated.end());
+  if (all.size() > limit) all.resize(limit);
+  co_return all;
+}
+
+volume::Usage VolumeSet::usage(std::string_view tenant) const {
+  volume::Usage sum;
+  for (const auto& volume : volumes_) {
+    const volume::Usage one = volume->usage(tenant);
+    sum.bytes += one.bytes;
+    sum.objects += one.objects;
+  }
+  return sum;
+}
+
+volume::VolumeStats VolumeSet::totals() const {
+  volume::VolumeStats sum;
+  for (const auto& volume : volumes_) {
+    const volume::VolumeStats one = volume->stats();
+    sum.objects += one.objects;
+    sum.object_bytes += one.object_bytes;
+    sum.stored_bytes += one.stored_bytes;
+    sum.dead_bytes += one.dead_bytes;
+    sum.segments += one.segments;
+    sum.free_bytes += one.free_bytes;
+    sum.uploads += one.uploads;
+    sum.quarantined += one.quarantined;
+    sum.index_bytes += one.index_bytes;
+  }
+  return sum;
+}
+
+}  // namespace ron::storage

@@ -1,0 +1,63 @@
+// VolumeSet: the volumes of one service as one place for objects.
+//
+// An object is on one volume: a new one goes where most is free, and one that is there already goes
+// to the volume that has it. Uploads stay where they began. Two puts of the same new object at the
+// same moment may leave it on two volumes; removing it removes both.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/object_id.h"
+#include "base/result.h"
+#include "platform/task.h"
+#include "volume/volume.h"
+
+namespace ron::storage {
+
+// An object and the volume that has it. Cheap to copy.
+struct OnVolume {
+  volume::Volume* volume = nullptr;
+  volume::Located object;
+};
+struct UploadOnVolume {
+  volume::Volume* volume = nullptr;
+  volume::UploadState state;
+};
+
+// Filled once before anything is asked; any executor from then on. Never empty when used.
+class VolumeSet {
+ public:
+  VolumeSet() = default;
+  VolumeSet(const VolumeSet&) = delete;
+  VolumeSet& operator=(const VolumeSet&) = delete;
+
+  void adopt(std::vector<std::unique_ptr<volume::Volume>> volumes);
+  [[nodiscard]] const std::vector<std::unique_ptr<volume::Volume>>& all() const noexcept {
+    return volumes_;
+  }
+
+  // NotFound only when every volume could say so. Cancel-safe.
+  platform::Task<base::Result<OnVolume>> locate(base::ObjectId id);
+  // The volume a put of this object goes to. Cancel-safe.
+  platform::Task<volume::Volume*> for_put(base::ObjectId id);
+  // The writable volume with the most free bytes; the one with the most when none is writable, so
+  // that it says why.
+  [[nodiscard]] volume::Volume* roomiest() const;
+  // As locate. Cancel-safe.
+  platform::Task<base::Result<UploadOnVolume>> find_upload(volume::UploadId id);
+  // In order of address, each once. Cancel-safe.
+  platform::Task<base::Result<std::vector<volume::Volume::Listed>>> list(
+      std::optional<base::ObjectId> after, std::size_t limit);
+
+  [[nodiscard]] volume::Usage usage(std::string_view tenant) const;
+  [[nodiscard]] volume::VolumeStats totals() const;
+
+ private:
+  std::vector<std::unique_ptr<volume::Volume>> volumes_;
+};
+
+}  // namespace ron::storage

@@ -1,0 +1,28 @@
+// Where the volumes of a configuration come from.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "platform/host.h"
+#include "platform/task.h"
+#include "services/storage/config.h"
+#include "services/storage/ram_volume.h"
+#include "volume/volume.h"
+
+namespace ron::storage {
+
+struct Volumes {
+  std::vector<std::unique_ptr<volume::Volume>> all;
+  RamVolume* memory = nullptr;  // the only one of `all` in amnesia mode, else null
+};
+
+// In amnesia mode one volume in memory, else one for each directory. An error names the directory.
+// Not cancel-safe.
+platform::Task<base::Result<Volumes>> make_volumes(platform::Host host,
+                                                   std::shared_ptr<const StorageConfig> config,
+                                                   std::vector<std::string> directories);
+
+}  // namespace ron::storage

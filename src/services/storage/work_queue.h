@@ -1,0 +1,73 @@
+// WorkQueue: `work`, and what its users hear when it is full, late or gone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "runtime/mpsc.h"
+#include "runtime/oneshot.h"
+#include "services/storage/jobs.h"
+
+namespace ron::storage {
+
+// What a full queue means to whoever asks: the client is told, or it waits under its deadline.
+enum class WhenFull : std::uint8_t { Refuse, Wait };
+
+// Any executor.
+class WorkQueue {
+ public:
+  WorkQueue(runtime::Topology& topology, std::size_t capacity)
+      : jobs_(topology, kWork, capacity, kWorkLanes) {}
+
+  // Hands the job to a worker and waits for what it says. Busy when the queue is full, Timeout when
+  // the deadline passes, Canceled when the worker went away with the job. Cancel-safe: a worker
+  // skips a job nobody waits for.
+  template <class J>
+  platform::Task<base::Result<typename J::Answer>> ask(J job, WhenFull when_full) {
+    auto [sender, receiver] = runtime::oneshot<base::Result<typename J::Answer>>();
+    job.reply.emplace(std::move(sender));
+    const runtime::Deadline deadline = job.deadline;
+    using Kind = runtime::SendError<Job>::Kind;
+    if (when_full == WhenFull::Refuse) {
+      auto sent = jobs_.try_send(Job(std::move(job)), J::kLane);
+      if (!sent) co_return base::fail(sent.error().kind == Kind::Full ? busy() : draining());
+    } else {
+      auto sent = co_await jobs_.send(Job(std::move(job)), deadline, J::kLane);
+      if (!sent) co_return base::fail(sent.error().kind == Kind::Full ? late() : draining());
+    }
+    auto reply = co_await receiver.recv(deadline);
+    if (reply) co_return std::move(*reply);
+    if (reply.error() == runtime::Waited::TimedOut) co_return base::fail(late());
+    co_return base::fail(base::Code::Canceled, "the work was cancelled before it finished");
+  }
+
+  // The worker's side. Cancel-safe.
+  auto next(runtime::Shutdown shutdown, std::size_t lane) {
+    return jobs_.recv_or_stop(std::move(shutdown), lane);
+  }
+
+  // Busy, counted, if a job would be refused now.
+  base::Result<void> check_room() {
+    if (jobs_.refuse_if_full()) return base::fail(busy());
+    return {};
+  }
+  [[nodiscard]] std::size_t depth() const noexcept { return jobs_.depth(); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return jobs_.capacity(); }
+
+ private:
+  [[nodiscard]] base::Error busy() const {
+    return base::Error(base::Code::Busy, "the work queue is full")
+        .with("queue", "work")
+        .with("capacity", std::to_string(jobs_.capacity()));
+  }
+  static base::Error late() {
+    return {base::Code::Timeout, "the work was not done before the request's deadline"};
+  }
+  static base::Error draining() { return {base::Code::Draining, "the server is shutting down"}; }
+
+  runtime::Mpsc<Job> jobs_;
+};
+
+}  // namespace ron::storage
