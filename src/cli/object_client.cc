@@ -123,25 +123,25 @@ std::string describe(const base::Error& error) {
 }
 
 bool UploadStatus::has(std::uint64_t part) const noexcept {
-  const auto after = std::ranges::upper_bound(received, part, {}, &PartRange::first);
-  return after != received.begin() && part <= std::prev(after)->last;
+  const auto after = std::ranges::upper_bound(arrived, part, {}, &PartRange::first);
+  return after != arrived.begin() && part <= std::prev(after)->last;
 }
 
 Result<UploadStatus> parse_upload_status(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
   const auto length = number_at(json, "length");
-  if (!length || !json.contains("received") || !json["received"].is_array()) {
+  if (!length || !json.contains("arrived") || !json["arrived"].is_array()) {
     return strange("no upload");
   }
   UploadStatus status{*length, {}};
-  for (const Json& range : json["received"]) {
+  for (const Json& range : json["arrived"]) {
     const bool pair = range.is_array() && range.size() == 2 && range[0].is_number_unsigned() &&
                       range[1].is_number_unsigned();
     if (!pair) return strange("no ranges of parts");
     const PartRange next{range[0].get<std::uint64_t>(), range[1].get<std::uint64_t>()};
-    const bool ascending = status.received.empty() || status.received.back().last < next.first;
+    const bool ascending = status.arrived.empty() || status.arrived.back().last < next.first;
     if (next.first > next.last || !ascending) return strange("no ranges of parts");
-    status.received.push_back(next);
+    status.arrived.push_back(next);
   }
   return status;
 }

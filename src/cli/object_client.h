@@ -43,7 +43,7 @@ struct PartRange {
 };
 struct UploadStatus {
   std::uint64_t length = 0;
-  std::vector<PartRange> received;  // ascending
+  std::vector<PartRange> arrived;  // ascending
   [[nodiscard]] bool has(std::uint64_t part) const noexcept;
 };
 // The body of `GET /uploads/{id}`. UpstreamFail when it is something else.

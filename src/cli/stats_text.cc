@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "auth/rfc3339.h"
 #include "cli/progress.h"
 #include "config/value.h"
 
@@ -47,25 +46,32 @@ Scrub scrub_of(std::string_view text) {
 
 std::string text_of(std::string_view name, const Json& value) {
   if (value.is_string()) return config::printable(value.get_ref<const std::string&>(), 200);
-  if (value.is_number_unsigned() && name.ends_with("_bytes")) {
+  if (value.is_number_unsigned() && name.ends_with("bytes")) {
     return human_bytes(value.get<std::uint64_t>());
-  }
-  if (value.is_number_integer() && name.ends_with("_unix_s")) {
-    const auto when = value.get<std::int64_t>();
-    return when == 0 ? "never" : auth::print_rfc3339(when);
   }
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   return value.is_null() ? "none" : value.dump();
 }
 
 std::string words_of(std::string_view name) {
-  for (const std::string_view unit : {"_bytes", "_unix_s"}) {
-    if (name.ends_with(unit)) name.remove_suffix(unit.size());
-  }
+  constexpr std::string_view kBytes = "_bytes";
+  if (name.ends_with(kBytes)) name.remove_suffix(kBytes.size());
   std::string words = config::printable(name);
   std::ranges::replace(words, '_', ' ');
   return words;
 }
+
+// What an item of a list calls itself.
+std::string title_of(const Json& item) {
+  if (!item.is_object()) return "";
+  for (const char* key : {"name", "what"}) {
+    const auto found = item.find(key);
+    if (found != item.end() && found->is_string()) return found->get<std::string>();
+  }
+  return "";
+}
+
+bool is_title(std::string_view key) { return key == "name" || key == "what"; }
 
 void append(std::string& out, const std::string& indent, std::string_view name, const Json& value) {
   if (!value.is_structured()) {
@@ -75,12 +81,17 @@ void append(std::string& out, const std::string& indent, std::string_view name, 
   if (value.empty()) return;
   if (value.is_object()) {
     out += indent + words_of(name) + "\n";
-    for (const auto& [key, member] : value.items()) append(out, indent + "  ", key, member);
+    for (const auto& [key, member] : value.items()) {
+      if (!is_title(key)) append(out, indent + "  ", key, member);
+    }
     return;
   }
   std::size_t number = 0;
-  for (const Json& item : value)
-    append(out, indent, std::string(name) + " " + std::to_string(++number), item);
+  for (const Json& item : value) {
+    const std::string own = title_of(item);
+    append(out, indent, own.empty() ? std::string(name) + " " + std::to_string(++number) : own,
+           item);
+  }
 }
 
 std::string scrub_line(const Scrub& before, const Scrub& after, base::Duration between) {

@@ -7,10 +7,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(StatsText, ShowsGroupsSizesAndMoments) {
+TEST(StatsText, ShowsGroupsSizesAndNames) {
   const auto text = stats_text(
       R"({"objects":3,"object_bytes":2048,"volumes":[{"path":"d\u0007","writable":true,
-          "scrub":{"running":false,"finished_unix_s":0}}]})",
+          "scrub":{"running":false,"damaged":1}}],"queues":[{"name":"work","depth":4}]})",
       "", 1s);
   ASSERT_TRUE(text);
   EXPECT_EQ(*text,
@@ -21,7 +21,9 @@ TEST(StatsText, ShowsGroupsSizesAndMoments) {
             "  writable: yes\n"
             "  scrub\n"
             "    running: no\n"
-            "    finished: never\n");
+            "    damaged: 1\n"
+            "work\n"
+            "  depth: 4\n");
 }
 
 TEST(StatsText, TellsWhenARunningScrubWillBeDone) {

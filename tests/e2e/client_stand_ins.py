@@ -83,6 +83,8 @@ class Proxy:
         self.held = threading.Event()
         self._stop = threading.Event()
         self._released = threading.Event()
+        self._dropping = False
+        self._serving = []
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = "http://127.0.0.1:%d" % self._listener.getsockname()[1]
@@ -100,18 +102,31 @@ class Proxy:
         self.hold_after = None
         self._released.set()
 
+    def start_anew(self):
+        """Lets new connections pass; those that were held end with what they hold."""
+        self._dropping = True
+        with self._lock:
+            ended, self._serving = self._serving, []
+        for thread in ended:
+            thread.join()
+        self._dropping = False
+        self.parts.clear()
+        self.release()
+
     def _accept(self):
         while not self._stop.is_set():
             try:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+            thread = threading.Thread(target=self._serve, args=(client,), daemon=True)
+            self._serving.append(thread)
+            thread.start()
 
     def _serve(self, client):
         with client, socket.create_connection(self.server_address) as server:
             tail = b""
-            while not self._stop.is_set():
+            while not self._stop.is_set() and not self._dropping:
                 ready, _, _ = select.select([client, server], [], [], 0.1)
                 for source in ready:
                     try:
@@ -121,8 +136,10 @@ class Proxy:
                     if not data:
                         return
                     if source is client:
-                        while not self._may_pass(tail + data) and not self._stop.is_set():
+                        while not self._may_pass(tail + data):
                             self._released.wait(0.1)
+                            if self._stop.is_set() or self._dropping:
+                                return
                         tail = data[-200:] if not self.PART.search(data[-200:]) else b""
                     try:
                         (server if source is client else client).sendall(data)
