@@ -106,6 +106,8 @@ int run(int argc, char** argv) {
   root.require_subcommand(1);
   cli::Action chosen;
   add_service_commands(root, chosen);
+  cli::add_transfer_commands(root, chosen);
+  cli::add_object_commands(root, chosen);
   cli::add_token_commands(root, chosen);
   cli::add_key_commands(root, chosen);
   add_config_commands(root, chosen);
@@ -115,8 +117,8 @@ int run(int argc, char** argv) {
   root.footer(
       "First steps:\n"
       "  ron storage --amnesia --token-out admin.token &\n"
-      "  curl -T file -H \"Authorization: Bearer $(cat admin.token)\" \\\n"
-      "      http://127.0.0.1:8081/o/b3:$(b3sum --no-names file)\n"
+      "  ron put --token admin.token FILE\n"
+      "  ron get b3:<hash> -o FILE\n"
       "Every command explains itself: ron COMMAND --help.");
 
   const Arguments arguments(argv + 1, static_cast<std::size_t>(std::max(argc - 1, 0)));

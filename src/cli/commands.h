@@ -15,6 +15,8 @@ using Action = std::function<int()>;
 
 // Each adds its commands below `root`; parsing one of them sets `chosen`, which must outlive the
 // parse.
+void add_transfer_commands(CLI::App& root, Action& chosen);  // put, get
+void add_object_commands(CLI::App& root, Action& chosen);    // stat, rm, verify
 void add_token_commands(CLI::App& root, Action& chosen);
 void add_key_commands(CLI::App& root, Action& chosen);
 

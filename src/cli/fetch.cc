@@ -14,18 +14,6 @@ namespace {
 using base::Code;
 using base::fail;
 
-base::Result<platform::Endpoint> parse_base_url(std::string_view url) {
-  constexpr std::string_view kScheme = "http://";
-  std::string_view rest = url;
-  if (rest.starts_with(kScheme)) rest.remove_prefix(kScheme.size());
-  if (rest.ends_with('/')) rest.remove_suffix(1);
-  const auto endpoint = platform::Endpoint::parse(rest);
-  if (!url.starts_with(kScheme) || !endpoint) {
-    return fail(Code::Malformed, "write the server as http://127.0.0.1:9081");
-  }
-  return endpoint;
-}
-
 // Lives on core 0 of its machine, from its first job to the machine's stop.
 class Fetch : private platform::Job {
  public:
@@ -88,6 +76,18 @@ class Fetch : private platform::Job {
 };
 
 }  // namespace
+
+base::Result<platform::Endpoint> parse_base_url(std::string_view url) {
+  constexpr std::string_view kScheme = "http://";
+  std::string_view rest = url;
+  if (rest.starts_with(kScheme)) rest.remove_prefix(kScheme.size());
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  const auto endpoint = platform::Endpoint::parse(rest);
+  if (!url.starts_with(kScheme) || !endpoint) {
+    return fail(Code::Malformed, "write the server as http://127.0.0.1:9081");
+  }
+  return endpoint;
+}
 
 base::Result<std::string> fetch(const std::string& base_url, const std::string& target,
                                 const FetchLimits& limits) {

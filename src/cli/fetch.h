@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "base/units.h"
+#include "platform/net.h"
 
 namespace ron::cli {
 
@@ -13,6 +15,9 @@ struct FetchLimits {
   base::Duration timeout = std::chrono::seconds(5);
   std::uint64_t body_bytes = 16 * base::kMiB;
 };
+
+// `http://HOST:PORT` with an IP address or localhost; Malformed for anything else.
+base::Result<platform::Endpoint> parse_base_url(std::string_view url);
 
 // The body of `GET base_url + target`, on a thread and loop of its own. `base_url` is
 // http://HOST:PORT with an IP address or localhost. Malformed for another URL, UpstreamFail for any

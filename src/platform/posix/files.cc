@@ -79,6 +79,8 @@ base::Result<void> write_private_file(const std::string& path, std::string_view 
   return failed("cannot write", path, error);
 }
 
+void remove_file(const std::string& path) { names::remove(path); }
+
 base::Result<void> make_private_directory(const std::string& path) {
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {

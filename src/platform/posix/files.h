@@ -15,6 +15,8 @@ namespace ron::platform::posix {
 base::Result<std::string> read_small_file(const std::string& path, std::size_t max_bytes);
 // Puts `text` at `path` with mode 0600, atomically and durably: readers see the old or the new.
 base::Result<void> write_private_file(const std::string& path, std::string_view text);
+// Fine if it is not there.
+void remove_file(const std::string& path);
 // Makes the directory and its missing parents with mode 0700; fine if it is there.
 base::Result<void> make_private_directory(const std::string& path);
 // Names of what is in the directory, sorted.

@@ -1,0 +1,19 @@
+// The flags that all commands to a server share. For *_command.cc only.
+#pragma once
+
+#include "cli/client_options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace ron::cli {
+
+void declare_client_flags(CLI::App& command, ClientFlags& flags);
+// How the server and the token are found, for the end of every help.
+inline constexpr const char* kClientHelp =
+    "The server is --url, else RON_URL, else http://127.0.0.1:8081. The token is the one in\n"
+    "--token FILE, else RON_TOKEN, else keys/admin.token of the data directory; none is fine\n"
+    "where reads are public.\n";
+
+}  // namespace ron::cli

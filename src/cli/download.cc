@@ -1,0 +1,137 @@
+#include "cli/download.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "b3/hash.h"
+#include "cli/in_order.h"
+
+namespace ron::cli {
+namespace {
+
+using base::Code;
+using base::fail;
+using base::Result;
+using platform::Task;
+
+base::Error wrong_bytes(const base::ObjectId& actual) {
+  return {Code::IntegrityFail,
+          "the bytes that came are not those of the address but of " + actual.text()};
+}
+
+Task<Result<HashedPiece>> fetch_piece(Session* session, base::ObjectId id, std::uint64_t offset,
+                                      std::uint64_t object_bytes) {
+  auto piece = co_await session->objects().get_piece(id, offset, kPieceBytes);
+  if (!piece) co_return fail(std::move(piece.error()));
+  if (piece->object_bytes != object_bytes) {
+    co_return fail(Code::IntegrityFail, "the object's length changed between two answers");
+  }
+  session->progress().add_bytes(piece->bytes.size());
+  co_return co_await hash_piece(session, std::move(piece->bytes), offset);
+}
+
+Task<Result<HashedPiece>> read_piece(Session* session, platform::File* file, std::uint64_t offset) {
+  auto bytes = co_await file->read_at(offset, base::Buffer(kPieceBytes));
+  if (!bytes) co_return fail(std::move(bytes.error()));
+  if (bytes->size() != kPieceBytes) {
+    co_return fail(Code::RangeNotSatisfiable, "the file is shorter than it was");
+  }
+  session->progress().skip_bytes(bytes->size());
+  co_return co_await hash_piece(session, std::move(*bytes), offset);
+}
+
+Task<Result<HashedPiece>> already_fetched(Session* session, base::Buffer bytes,
+                                          std::uint64_t offset) {
+  return hash_piece(session, std::move(bytes), offset);
+}
+
+// All pieces of an object that has several. `first` is the first one that is not there yet.
+Task<Result<base::ObjectId>> compose(Session* session, const Download* what, Piece first) {
+  const std::uint64_t object_bytes = first.object_bytes;
+  auto composer = b3::RootComposer::create(object_bytes, kPieceBytes);
+  if (!composer) co_return fail(std::move(composer.error()));
+  InOrder<Result<HashedPiece>> window(session->tasks(), what->window);
+  std::uint64_t started = 0;
+  for (std::uint64_t at = 0; at < composer->expected(); ++at) {
+    for (; started < composer->expected() && !window.full(); ++started) {
+      const std::uint64_t offset = started * kPieceBytes;
+      if (started < what->have_pieces) {
+        window.start(read_piece(session, what->have, offset));
+      } else if (started == what->have_pieces) {
+        window.start(already_fetched(session, std::move(first.bytes), offset));
+      } else {
+        window.start(fetch_piece(session, what->id, offset, object_bytes));
+      }
+    }
+    auto piece = co_await window.next();
+    if (!piece) co_return fail(std::move(piece.error()));
+    const Result<void> appended = composer->append(piece->value);
+    if (!appended) co_return fail(appended.error());
+    if (at < what->have_pieces) continue;
+    const Result<void> taken = co_await what->sink->take(at * kPieceBytes, std::move(piece->bytes));
+    if (!taken) co_return fail(taken.error());
+  }
+  co_return composer->finish();
+}
+
+}  // namespace
+
+Task<Result<HashedPiece>> hash_piece(Session* session, base::Buffer bytes, std::uint64_t offset) {
+  auto hashed = co_await session->off_loop(
+      [piece = std::move(bytes), offset]() mutable -> Result<HashedPiece> {
+        const b3::ChainingValue value = b3::subtree(piece.view(), offset / b3::kChunkBytes);
+        return HashedPiece{std::move(piece), value};
+      });
+  co_return std::move(hashed);
+}
+
+Task<Result<std::uint64_t>> download(Session* session, Download what) {
+  auto first =
+      co_await session->objects().get_piece(what.id, what.have_pieces * kPieceBytes, kPieceBytes);
+  if (!first) co_return fail(std::move(first.error()));
+  const std::uint64_t object_bytes = first->object_bytes;
+  session->progress().expect_bytes(object_bytes);
+  session->progress().add_bytes(first->bytes.size());
+  if (object_bytes > kPieceBytes) {
+    const auto root = co_await compose(session, &what, std::move(*first));
+    if (!root) co_return fail(root.error());
+    if (*root != what.id) co_return fail(wrong_bytes(*root));
+    co_return object_bytes;
+  }
+  const base::ObjectId actual = b3::hash(first->bytes.view());
+  if (actual != what.id) co_return fail(wrong_bytes(actual));
+  const Result<void> taken = co_await what.sink->take(0, std::move(first->bytes));
+  if (!taken) co_return fail(taken.error());
+  co_return object_bytes;
+}
+
+Task<Result<std::uint64_t>> download_range(Session* session, RangeDownload what) {
+  constexpr std::uint64_t kNoEnd = UINT64_MAX;
+  std::uint64_t end = what.last && *what.last < kNoEnd ? *what.last + 1 : kNoEnd;
+  std::uint64_t next = what.first;
+  std::uint64_t written = 0;
+  InOrder<Result<Piece>> window(session->tasks(), what.window);
+  bool length_known = false;
+  while (next < end || !window.empty()) {
+    // The first answer tells where the object ends; before it nothing more is asked for.
+    while (next < end && !window.full() && (length_known || window.empty())) {
+      const std::uint64_t bytes = std::min(kPieceBytes, end - next);
+      window.start(session->objects().get_piece(what.id, next, bytes));
+      next += bytes;
+    }
+    auto piece = co_await window.next();
+    if (!piece) co_return fail(std::move(piece.error()));
+    if (!std::exchange(length_known, true)) {
+      end = std::min(end, piece->object_bytes);
+      session->progress().expect_bytes(end - std::min(end, what.first));
+    }
+    const std::uint64_t bytes = piece->bytes.size();
+    session->progress().add_bytes(bytes);
+    const Result<void> taken = co_await what.sink->take(written, std::move(piece->bytes));
+    if (!taken) co_return fail(taken.error());
+    written += bytes;
+  }
+  co_return written;
+}
+
+}  // namespace ron::cli

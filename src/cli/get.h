@@ -1,0 +1,39 @@
+// `ron get`: one object to a file or to standard output, or a list of objects into a directory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/object_id.h"
+#include "base/result.h"
+#include "cli/client_options.h"
+
+namespace ron::cli {
+
+struct ByteRange {
+  std::uint64_t first = 0;
+  std::optional<std::uint64_t> last;  // included; none: to the end
+  friend bool operator==(const ByteRange&, const ByteRange&) = default;
+};
+// `A-B` or `A-`. Malformed for anything else.
+base::Result<ByteRange> parse_byte_range(std::string_view text);
+
+struct GetObject {
+  base::ObjectId id;
+  std::string out = "-";  // standard output
+  std::optional<ByteRange> range;
+  bool sync = true;
+};
+// The exit code. Blocks, as all commands do.
+int get_object(const ClientOptions& options, const GetObject& what);
+
+struct GetList {
+  std::string list;  // a file of lines `b3:<hex>  name`
+  std::string directory;
+  bool sync = true;
+};
+int get_list(const ClientOptions& options, const GetList& what);
+
+}  // namespace ron::cli

@@ -1,0 +1,108 @@
+#include "cli/local_sinks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "platform/posix/local_files.h"
+
+namespace ron::cli {
+namespace {
+
+using base::Code;
+using base::Result;
+using platform::Task;
+
+constexpr std::size_t kLongestName = 255;
+
+std::string directory_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Task<Result<std::unique_ptr<platform::File>>> open_part(Session* session, std::string path) {
+  return session->host().disk.open(std::move(path), {.mode = platform::OpenMode::CreateOrOpen});
+}
+
+}  // namespace
+
+Task<Result<void>> OutputSink::take(std::uint64_t, base::Buffer bytes) {
+  const auto written = co_await session_.off_loop(
+      [piece = std::move(bytes)] { return platform::posix::write_standard_output(piece.view()); });
+  co_return written;
+}
+
+std::string part_path(const std::string& path, const base::ObjectId& id) {
+  const std::size_t slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  const std::string hex = id.text().substr(3);
+  const std::string name = "." + path.substr(directory.size()) + "." + hex.substr(0, 16);
+  constexpr std::string_view kEnding = ".ron-part";
+  if (name.size() + kEnding.size() > kLongestName) return directory + "." + hex + ".ron-part";
+  return directory + name + ".ron-part";
+}
+
+FileSink::FileSink(Session& session, std::string path, const base::ObjectId& id)
+    : session_(session), path_(std::move(path)), part_(part_path(path_, id)) {}
+
+Task<Result<void>> FileSink::open(bool make_directories) {
+  auto opened = co_await open_part(&session_, part_);
+  if (!opened && make_directories && opened.error().code == Code::NotFound) {
+    const auto made = co_await session_.off_loop([directory = directory_of(path_)] {
+      return platform::posix::make_public_directories(directory);
+    });
+    if (!made) co_return base::fail(made.error());
+    opened = co_await open_part(&session_, part_);
+  }
+  if (!opened) co_return base::fail(std::move(opened.error()));
+  file_ = std::move(*opened);
+  const auto size = co_await file_->size();
+  if (!size) co_return base::fail(size.error());
+  found_bytes_ = *size;
+  // The last piece is fetched again: its end tells that the object has no more.
+  pieces_ = *size == 0 ? 0 : (*size - 1) / kPieceBytes;
+  co_return Result<void>();
+}
+
+Task<Result<void>> FileSink::clear() {
+  pieces_ = found_bytes_ = written_ = 0;
+  return file_->truncate(0);
+}
+
+Task<Result<void>> FileSink::take(std::uint64_t offset, base::Buffer bytes) {
+  const auto written = co_await file_->write_at(offset, std::move(bytes));
+  if (!written) co_return base::fail(written.error());
+  written_ = std::max(written_, offset + written->size());
+  co_return Result<void>();
+}
+
+Task<Result<void>> FileSink::finish(std::uint64_t length, bool sync) {
+  if (found_bytes_ > length) {
+    const Result<void> cut = co_await file_->truncate(length);
+    if (!cut) co_return cut;
+  }
+  if (sync) {
+    const Result<void> synced = co_await file_->sync();
+    if (!synced) co_return synced;
+  }
+  file_.reset();
+  co_return Result<void>();
+}
+
+Task<Result<void>> FileSink::publish(unsigned mode, bool sync) {
+  const auto published = co_await session_.off_loop([part = part_, path = path_, mode] {
+    return platform::posix::publish_file(part, path, mode);
+  });
+  if (!published || !sync) co_return published;
+  co_return co_await session_.host().disk.sync_directory(directory_of(path_));
+}
+
+Task<void> FileSink::abandon(base::Error why) {
+  file_.reset();
+  const bool continues = why.code == Code::UpstreamFail || why.code == Code::Timeout ||
+                         base::info(why.code).status == 429 || base::info(why.code).status == 503;
+  if (continues && (pieces_ > 0 || written_ > kPieceBytes)) co_return;
+  co_await session_.host().disk.remove(part_);
+}
+
+}  // namespace ron::cli

@@ -1,0 +1,65 @@
+// Where fetched bytes go: standard output, or a file that appears under its name only when it is
+// whole.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/object_id.h"
+#include "base/result.h"
+#include "cli/download.h"
+#include "cli/session.h"
+#include "platform/disk.h"
+
+namespace ron::cli {
+
+class OutputSink final : public PieceSink {
+ public:
+  explicit OutputSink(Session& session) noexcept : session_(session) {}
+  platform::Task<base::Result<void>> take(std::uint64_t offset, base::Buffer bytes) override;
+
+ private:
+  Session& session_;
+};
+
+// The hidden file beside `path` that holds an object while it is fetched. The address is in its
+// name, so what is left there by an interrupted get is continued only by a get of the same object.
+std::string part_path(const std::string& path, const base::ObjectId& id);
+
+// The part file of one object. One task.
+class FileSink final : public PieceSink {
+ public:
+  FileSink(Session& session, std::string path, const base::ObjectId& id);
+
+  // Opens the part file, making missing directories if asked to. Cancel-safe, as all of these.
+  platform::Task<base::Result<void>> open(bool make_directories);
+  // Whole pieces that are there from before.
+  [[nodiscard]] std::uint64_t pieces() const noexcept { return pieces_; }
+  [[nodiscard]] platform::File* file() const noexcept { return file_.get(); }
+  // Begins again with nothing.
+  platform::Task<base::Result<void>> clear();
+
+  platform::Task<base::Result<void>> take(std::uint64_t offset, base::Buffer bytes) override;
+
+  // All bytes are there: cuts what is too much, makes them durable if asked to, and closes.
+  platform::Task<base::Result<void>> finish(std::uint64_t length, bool sync);
+  // Puts the file under its name, with the mode of a new file, and the name onto the medium if
+  // asked to.
+  platform::Task<base::Result<void>> publish(unsigned mode, bool sync);
+  // The get has failed: removes the part file, unless a later get can continue it.
+  platform::Task<void> abandon(base::Error why);
+
+  [[nodiscard]] const std::string& part() const noexcept { return part_; }
+
+ private:
+  Session& session_;
+  const std::string path_;
+  const std::string part_;
+  std::unique_ptr<platform::File> file_;
+  std::uint64_t pieces_ = 0;
+  std::uint64_t found_bytes_ = 0;
+  std::uint64_t written_ = 0;
+};
+
+}  // namespace ron::cli

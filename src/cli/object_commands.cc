@@ -1,0 +1,122 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/client_flags.h"
+#include "cli/commands.h"
+#include "cli/exit.h"
+#include "cli/rm.h"
+#include "cli/stat.h"
+#include "cli/verify.h"
+
+namespace ron::cli {
+namespace {
+
+struct ObjectFlags {
+  ClientFlags client;
+  std::vector<std::string> addresses;
+  bool json = false;
+  bool force = false;
+};
+
+using Ids = std::vector<base::ObjectId>;
+using Run = int (*)(const ClientOptions& options, const Ids& ids, const ObjectFlags& flags);
+
+int run_stat(const ClientOptions& options, const Ids& ids, const ObjectFlags& flags) {
+  return ids.empty() ? stat_server(options, flags.json) : stat_objects(options, ids, flags.json);
+}
+int run_rm(const ClientOptions& options, const Ids& ids, const ObjectFlags& flags) {
+  return remove_objects(options, ids, flags.force);
+}
+int run_verify(const ClientOptions& options, const Ids& ids, const ObjectFlags&) {
+  return ids.empty() ? verify_server(options) : verify_objects(options, ids);
+}
+
+// What the three have in common: addresses, and how to reach the server.
+CLI::Option* declare(CLI::App& command, const std::shared_ptr<ObjectFlags>& flags, Run run,
+                     Action& chosen) {
+  CLI::Option* addresses =
+      command.add_option("address", flags->addresses, "b3: and 64 hex digits")->type_name("ADDR");
+  declare_client_flags(command, flags->client);
+  const std::string name = command.get_name();
+  command.callback([flags, run, name, &chosen] {
+    chosen = [flags, run, name] {
+      const auto options = resolve(flags->client);
+      if (!options) return bad_usage(name + ": " + options.error().message);
+      const auto ids = parse_addresses(flags->addresses);
+      if (!ids) return bad_usage(name + ": " + ids.error().message);
+      return run(*options, *ids, *flags);
+    };
+  });
+  return addresses;
+}
+
+void declare_admin_url(CLI::App& command, ObjectFlags& flags) {
+  command
+      .add_option("--admin-url", flags.client.admin_url,
+                  "The server's admin listener, default http://127.0.0.1:9081")
+      ->type_name("URL");
+}
+
+void add_stat(CLI::App& root, Action& chosen) {
+  const auto flags = std::make_shared<ObjectFlags>();
+  CLI::App* command = root.add_subcommand("stat", "Show objects, or how the server is doing");
+  declare(*command, flags, &run_stat, chosen);
+  declare_admin_url(*command, *flags);
+  command->add_flag("--json", flags->json, "As JSON, an object per line");
+  command->footer(
+      std::string(
+          "Prints `ADDR  present  LENGTH  ETAG` or `ADDR  missing`; exit code 1 if one is "
+          "missing.\n"
+          "Without an address, the server's statistics: what it holds, its volumes, how far the\n"
+          "check of everything stored is and when it will be done.\n\n") +
+      kClientHelp +
+      "\nExamples:\n"
+      "  ron stat b3:<hash>\n"
+      "  ron stat\n"
+      "  ron stat --json --admin-url http://127.0.0.1:9081");
+}
+
+void add_rm(CLI::App& root, Action& chosen) {
+  const auto flags = std::make_shared<ObjectFlags>();
+  CLI::App* command = root.add_subcommand("rm", "Remove objects");
+  declare(*command, flags, &run_rm, chosen)->required();
+  command->add_flag("-f,--force", flags->force, "A missing object is no failure");
+  command->footer(
+      std::string(
+          "Prints `ADDR  removed` or `ADDR  missing`. Needs a token with storage:delete.\n\n") +
+      kClientHelp +
+      "\nExamples:\n"
+      "  ron rm b3:<hash>\n"
+      "  cut -c1-67 tree.list | xargs ron rm --force");
+}
+
+void add_verify(CLI::App& root, Action& chosen) {
+  const auto flags = std::make_shared<ObjectFlags>();
+  CLI::App* command =
+      root.add_subcommand("verify", "Read objects from a server and check their hashes");
+  declare(*command, flags, &run_verify, chosen);
+  declare_admin_url(*command, *flags);
+  command->footer(
+      std::string(
+          "Reads every byte and compares the hash with the address; keeps nothing. Without an "
+          "address,\n"
+          "all objects of the server, which needs a token with storage:admin. Exit code 1 if an\n"
+          "object is corrupt or missing.\n\n") +
+      kClientHelp +
+      "\nExamples:\n"
+      "  ron verify b3:<hash>\n"
+      "  ron verify");
+}
+
+}  // namespace
+
+void add_object_commands(CLI::App& root, Action& chosen) {
+  add_stat(root, chosen);
+  add_rm(root, chosen);
+  add_verify(root, chosen);
+}
+
+}  // namespace ron::cli

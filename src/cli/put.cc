@@ -1,0 +1,278 @@
+#include "cli/put.h"
+
+#include <memory>
+#include <utility>
+
+#include "b3/hash.h"
+#include "base/encoding.h"
+#include "base/limits.h"
+#include "cli/in_order.h"
+#include "cli/name_list.h"
+#include "cli/session.h"
+#include "cli/tree_walk.h"
+#include "cli/upload.h"
+#include "cli/upload_state.h"
+#include "platform/posix/files.h"
+#include "platform/posix/local_files.h"
+#include "runtime/permit.h"
+
+namespace ron::cli {
+namespace {
+
+using base::Code;
+using base::fail;
+using base::Result;
+using base::limits::kPartBytes;
+using platform::Task;
+
+// A file in memory with its address, or only its size when it is large.
+struct Loaded {
+  platform::posix::LoadedFile file;
+  base::ObjectId id;
+};
+Result<Loaded> load(const std::string& path) {
+  auto file = platform::posix::load_file(path, kPartBytes);
+  if (!file) return fail(std::move(file.error()));
+  const base::ObjectId id = b3::hash(file->bytes.view());
+  return Loaded{std::move(*file), id};
+}
+
+Task<Result<void>> check_same(Session* session, std::string path,
+                              platform::posix::FileStamp stamp) {
+  const auto now = co_await session->off_loop([path] { return platform::posix::file_facts(path); });
+  if (now && now->stamp == stamp) co_return Result<void>();
+  co_return fail(file_changed());
+}
+
+Task<Result<void>> always_same() { co_return Result<void>(); }
+
+// The lines of results: to standard output, or to a file that appears when all are written.
+class Lines {
+ public:
+  Lines(Session& session, std::string path) : session_(session), path_(std::move(path)) {}
+
+  Task<Result<void>> open() {
+    if (path_.empty()) co_return Result<void>();
+    auto file =
+        co_await session_.host().disk.open(draft(), {.mode = platform::OpenMode::CreateOrOpen});
+    if (!file) co_return fail(std::move(file.error()));
+    file_ = std::move(*file);
+    co_return co_await file_->truncate(0);
+  }
+  // False when there is no point in going on.
+  Task<bool> add(base::ObjectId id, std::string shown) {
+    if (path_.empty()) co_return session_.print(list_line({id, shown}));
+    const std::string name = shown == "-" ? "stdin" : portable_name(shown);
+    pending_ += list_line({id, name});
+    if (pending_.size() < kFlushBytes) co_return true;
+    co_return co_await flush();
+  }
+  Task<bool> close(unsigned mode) {
+    if (path_.empty()) co_return true;
+    const bool flushed = co_await flush();
+    if (!flushed) co_return false;
+    file_.reset();
+    const auto published = co_await session_.off_loop([from = draft(), to = path_, mode] {
+      return platform::posix::publish_file(from, to, mode);
+    });
+    if (!published) session_.complain("", published.error());
+    co_return published.has_value();
+  }
+
+ private:
+  static constexpr std::size_t kFlushBytes = 64 * 1024;
+
+  [[nodiscard]] std::string draft() const { return path_ + ".new"; }
+
+  Task<bool> flush() {
+    base::Buffer bytes(pending_.size());
+    std::ranges::copy(base::as_bytes(std::exchange(pending_, {})), bytes.data());
+    const auto written = co_await file_->write_at(offset_, std::move(bytes));
+    if (!written) session_.complain("", written.error());
+    if (written) offset_ += written->size();
+    co_return written.has_value();
+  }
+
+  Session& session_;
+  const std::string path_;
+  std::unique_ptr<platform::File> file_;
+  std::string pending_;
+  std::uint64_t offset_ = 0;
+};
+
+// The put of one command, while it runs.
+class Put {
+ public:
+  Put(Session& session, const PutFiles& what, const std::optional<UploadStates>& states,
+      unsigned mode)
+      : session_(session),
+        what_(what),
+        states_(what.resume ? states : std::nullopt),
+        mode_(mode),
+        lines_(session, what.list),
+        window_(session.tasks(), 2 * session.options().jobs) {}
+
+  Task<int> run() {
+    const auto opened = co_await lines_.open();
+    if (!opened) {
+      session_.complain("", opened.error());
+      co_return session_.exit_code();
+    }
+    TreeWalk walk(session_, what_.arguments);
+    bool going = true;
+    while (going) {
+      auto file = co_await walk.next();
+      if (!file) break;
+      if (window_.full()) going = co_await take_one();
+      window_.start(store(std::move(*file)));
+    }
+    session_.progress().expect_all();
+    while (going && !window_.empty()) going = co_await take_one();
+    if (going) co_await lines_.close(mode_);
+    co_return session_.exit_code();
+  }
+
+ private:
+  struct Stored {
+    WalkedFile file;
+    Result<base::ObjectId> id = fail(Code::Internal, "nothing was done");
+  };
+
+  // Reports the oldest file; false when nothing more can be reported.
+  Task<bool> take_one() {
+    auto stored = co_await window_.next();
+    const std::string& shown = stored.file.shown;
+    if (stored.file.kind == WalkedFile::Kind::Skipped) {
+      session_.note(shown, stored.file.reason);
+      co_return true;
+    }
+    if (!stored.id) {
+      session_.complain(shown, stored.id.error());
+      co_return true;
+    }
+    session_.progress().add_item();
+    co_return co_await lines_.add(*stored.id, shown);
+  }
+
+  Task<Stored> store(WalkedFile file) {
+    Stored stored{.file = std::move(file)};
+    switch (stored.file.kind) {
+      case WalkedFile::Kind::Skipped:
+        break;
+      case WalkedFile::Kind::Failed:
+        stored.id = fail(stored.file.error);
+        break;
+      case WalkedFile::Kind::File:
+        stored.id = co_await store_file(stored.file.path);
+        break;
+      case WalkedFile::Kind::Input:
+        stored.id = co_await store_input();
+        break;
+    }
+    co_return std::move(stored);
+  }
+
+  Task<Result<base::ObjectId>> store_file(std::string path) {
+    auto loaded = co_await session_.off_loop([path] { return load(path); });
+    if (!loaded) co_return fail(std::move(loaded.error()));
+    const platform::posix::FileStamp stamp = loaded->file.stamp;
+    session_.progress().expect_bytes(stamp.bytes);
+    if (stamp.bytes <= kPartBytes) {
+      co_return co_await store_bytes(loaded->id, std::move(loaded->file.bytes));
+    }
+    // One large file at a time: its parts fill all connections.
+    const auto turn = co_await large_.acquire({});
+    auto file = co_await session_.host().disk.open(path, {});
+    if (!file) co_return fail(std::move(file.error()));
+    const auto absolute =
+        co_await session_.off_loop([path] { return platform::posix::real_path(path); });
+    if (!absolute) co_return fail(absolute.error());
+    const Upload what{.file = file->get(),
+                      .length = stamp.bytes,
+                      .states = states_ ? &*states_ : nullptr,
+                      .key = {session_.options().url, *absolute, stamp.bytes, stamp.modified_ns}};
+    co_return co_await upload(&session_, what,
+                              [this, path, stamp] { return check_same(&session_, path, stamp); });
+  }
+
+  Task<Result<base::ObjectId>> store_bytes(base::ObjectId id, base::Buffer bytes) {
+    const auto put = co_await session_.objects().put(id, bytes.view());
+    if (!put) co_return fail(put.error());
+    session_.progress().add_bytes(bytes.size());
+    co_return id;
+  }
+
+  Task<Result<base::Buffer>> read_input() {
+    auto bytes = co_await session_.off_loop(
+        [] { return platform::posix::read_standard_input(base::Buffer(kPartBytes)); });
+    co_return std::move(bytes);
+  }
+
+  // An upload has to say its length first, so more than one part waits in a file without a name.
+  Task<Result<base::ObjectId>> store_input() {
+    auto bytes = co_await read_input();
+    if (!bytes) co_return fail(std::move(bytes.error()));
+    if (bytes->size() < kPartBytes) {
+      const base::ObjectId id = b3::hash(bytes->view());
+      co_return co_await store_bytes(id, std::move(*bytes));
+    }
+    auto spool = co_await open_spool();
+    if (!spool) co_return fail(std::move(spool.error()));
+    std::uint64_t length = 0;
+    const base::ObjectId first = b3::hash(bytes->view());
+    while (bytes->size() > 0) {
+      const std::uint64_t more = bytes->size();
+      auto written = co_await (*spool)->write_at(length, std::move(*bytes));
+      if (!written) co_return fail(std::move(written.error()));
+      length += more;
+      bytes = co_await read_input();
+      if (!bytes) co_return fail(std::move(bytes.error()));
+      if (bytes->size() == 0 && length == kPartBytes) {
+        co_return co_await store_bytes(first, std::move(*written));
+      }
+    }
+    session_.progress().expect_bytes(length);
+    const auto turn = co_await large_.acquire({});
+    co_return co_await upload(&session_, {.file = spool->get(), .length = length, .key = {}},
+                              always_same);
+  }
+
+  Task<Result<std::unique_ptr<platform::File>>> open_spool() {
+    const std::uint64_t number = session_.host().random.next();
+    const std::string path =
+        what_.spool + "/.ron-spool-" + base::to_hex(std::as_bytes(std::span(&number, 1)));
+    platform::Disk& disk = session_.host().disk;
+    auto file = co_await disk.open(path, {.mode = platform::OpenMode::CreateNew});
+    if (!file) co_return fail(std::move(file.error()));
+    const Result<void> removed = co_await disk.remove(path);
+    if (!removed) co_return fail(removed.error());
+    co_return std::move(*file);
+  }
+
+  Session& session_;
+  const PutFiles& what_;
+  const std::optional<UploadStates> states_;
+  const unsigned mode_;
+  Lines lines_;
+  runtime::Semaphore large_{1};
+  InOrder<Stored> window_;
+};
+
+Task<int> run_put(Session* session, const PutFiles* what, std::optional<UploadStates> states,
+                  unsigned mode) {
+  Put put(*session, *what, states, mode);
+  const int code = co_await put.run();
+  co_return code;
+}
+
+}  // namespace
+
+int put_files(const ClientOptions& options, const PutFiles& what) {
+  const unsigned mode = platform::posix::public_file_mode();
+  const auto states = UploadStates::of_user(platform::posix::environment());
+  return run_session("put", options, [&what, &states, mode](Session& session) {
+    return run_put(&session, &what, states, mode);
+  });
+}
+
+}  // namespace ron::cli

@@ -1,0 +1,104 @@
+#include "cli/stat.h"
+
+#include <chrono>
+#include <utility>
+
+#include "base/json.h"
+#include "cli/in_order.h"
+#include "cli/session.h"
+#include "cli/stats_text.h"
+
+namespace ron::cli {
+namespace {
+
+using base::Result;
+using platform::Task;
+
+constexpr base::Duration kSampleTime = std::chrono::seconds(1);
+
+struct Looked {
+  base::ObjectId id;
+  Result<ObjectFacts> facts;
+};
+
+Task<Looked> look(Session* session, base::ObjectId id) {
+  auto facts = co_await session->objects().head(id);
+  co_return Looked{id, std::move(facts)};
+}
+
+std::string as_json(const Looked& looked) {
+  std::string line;
+  base::JsonWriter json(line);
+  json.begin_object().key("address").value(looked.id.text());
+  json.key("present").value(looked.facts.has_value());
+  if (looked.facts) {
+    json.key("length").value(looked.facts->length).key("etag").value(looked.facts->etag);
+  }
+  json.end_object();
+  return line + "\n";
+}
+
+std::string as_text(const Looked& looked) {
+  if (!looked.facts) return looked.id.text() + "  missing\n";
+  return looked.id.text() + "  present  " + std::to_string(looked.facts->length) + "  " +
+         looked.facts->etag + "\n";
+}
+
+Task<int> stat_all(Session* session, const std::vector<base::ObjectId>* ids, bool json) {
+  InOrder<Looked> window(session->tasks(), session->options().jobs);
+  bool missing = false;
+  std::size_t started = 0;
+  while (started < ids->size() || !window.empty()) {
+    while (started < ids->size() && !window.full()) {
+      window.start(look(session, (*ids)[started++]));
+    }
+    const Looked looked = co_await window.next();
+    if (!looked.facts && looked.facts.error().code != base::Code::NotFound) {
+      session->complain(looked.id.text(), looked.facts.error());
+      continue;
+    }
+    missing = missing || !looked.facts;
+    if (!session->print(json ? as_json(looked) : as_text(looked))) break;
+  }
+  co_return missing ? 1 : session->exit_code();
+}
+
+// A check of all objects that runs is looked at twice: only so can be told how long it will take.
+Task<int> stat_once(Session* session, bool json) {
+  const auto first = co_await session->admin().get_json("/admin/stats");
+  if (!first) {
+    session->complain("", first.error());
+    co_return session->exit_code();
+  }
+  std::string text = *first + "\n";
+  if (!json) {
+    std::string later;
+    if (scrub_runs(*first)) {
+      co_await runtime::sleep_for(kSampleTime);
+      const auto second = co_await session->admin().get_json("/admin/stats");
+      if (second) later = *second;
+    }
+    const auto readable = stats_text(*first, later, kSampleTime);
+    if (!readable) {
+      session->complain("", readable.error());
+      co_return session->exit_code();
+    }
+    text = *readable;
+  }
+  session->print(text);
+  co_return session->exit_code();
+}
+
+}  // namespace
+
+int stat_objects(const ClientOptions& options, const std::vector<base::ObjectId>& ids, bool json) {
+  return run_session("stat", options,
+                     [&ids, json](Session& session) { return stat_all(&session, &ids, json); });
+}
+
+int stat_server(const ClientOptions& options, bool json) {
+  return run_session("stat", options,
+                     [json](Session& session) { return stat_once(&session, json); });
+}
+
+}  // namespace ron::cli

@@ -1,0 +1,16 @@
+// `ron stat`: what a server knows of some objects, or of itself.
+#pragma once
+
+#include <vector>
+
+#include "base/object_id.h"
+#include "cli/client_options.h"
+
+namespace ron::cli {
+
+// A line or a JSON object per address; the exit code is 1 if one is missing. Blocks.
+int stat_objects(const ClientOptions& options, const std::vector<base::ObjectId>& ids, bool json);
+// What GET /admin/stats says, for people or as it is. Blocks.
+int stat_server(const ClientOptions& options, bool json);
+
+}  // namespace ron::cli

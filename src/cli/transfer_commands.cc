@@ -1,0 +1,143 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/client_flags.h"
+#include "cli/commands.h"
+#include "cli/exit.h"
+#include "cli/get.h"
+#include "cli/put.h"
+#include "platform/posix/files.h"
+
+namespace ron::cli {
+namespace {
+
+std::string temporary_directory() {
+  for (const auto& [name, value] : platform::posix::environment()) {
+    if (name == "TMPDIR" && !value.empty()) return value;
+  }
+  return "/tmp";
+}
+
+struct PutFlags {
+  ClientFlags client;
+  PutFiles what;
+  bool no_resume = false;
+};
+
+int run_put(PutFlags flags) {
+  const auto options = resolve(flags.client);
+  if (!options) return bad_usage("put: " + options.error().message);
+  flags.what.resume = !flags.no_resume;
+  return put_files(*options, flags.what);
+}
+
+void add_put(CLI::App& root, Action& chosen) {
+  const auto flags = std::make_shared<PutFlags>();
+  flags->what.spool = temporary_directory();
+  CLI::App* command = root.add_subcommand("put", "Store files, directories or standard input");
+  command->add_option("path", flags->what.arguments, "Files and directories, - for standard input")
+      ->type_name("PATH")
+      ->required();
+  command->add_option("--list", flags->what.list, "Write the lines there, for ron get --list")
+      ->type_name("FILE");
+  command->add_flag("--no-resume", flags->no_resume, "Do not continue or remember large uploads");
+  command
+      ->add_option("--spool", flags->what.spool,
+                   "Where large standard input waits, default TMPDIR or /tmp")
+      ->type_name("DIR");
+  declare_client_flags(*command, flags->client);
+  command->footer(
+      std::string(
+          "Prints a line per file, `b3:<hash>  name`, in the order of the arguments. The hash is "
+          "the\n"
+          "one b3sum prints; the server stores nothing under another. Directories are stored file "
+          "by\n"
+          "file in order of their names; symbolic links in them are skipped.\n\n"
+          "Files above 1 MiB are sent in parts, several at once. If that is interrupted, the same\n"
+          "command sends only the parts that are missing. What is under way is remembered in\n"
+          "$XDG_STATE_HOME/ron/uploads or ~/.local/state/ron/uploads. A file that changes while it "
+          "is\n"
+          "read is not stored.\n\n") +
+      kClientHelp +
+      "\nExamples:\n"
+      "  ron put film.mkv\n"
+      "  tar c tree | ron put -\n"
+      "  ron put --list tree.list tree && ron get --list tree.list -o copy\n"
+      "  ron put --url http://10.0.0.2:8081 --token acme.token --jobs 16 photos");
+  command->callback([flags, &chosen] { chosen = [flags] { return run_put(*flags); }; });
+}
+
+struct GetFlags {
+  ClientFlags client;
+  std::string address;
+  std::string out = "-";
+  std::string range;
+  std::string list;
+  bool no_sync = false;
+};
+
+int run_get_list(const GetFlags& flags, const ClientOptions& options) {
+  if (!flags.address.empty()) return bad_usage("get: give an address or --list, not both");
+  if (!flags.range.empty()) return bad_usage("get: --range is for one object, not for a list");
+  if (flags.out == "-") return bad_usage("get: name the directory for the files of --list, -o DIR");
+  return get_list(options, {flags.list, flags.out, !flags.no_sync});
+}
+
+int run_get(const GetFlags& flags) {
+  const auto options = resolve(flags.client);
+  if (!options) return bad_usage("get: " + options.error().message);
+  if (!flags.list.empty()) return run_get_list(flags, *options);
+  if (flags.address.empty()) return bad_usage("get: say which object, or give a list with --list");
+  const auto ids = parse_addresses({flags.address});
+  if (!ids) return bad_usage("get: " + ids.error().message);
+  GetObject what{.id = ids->front(), .out = flags.out, .range = {}, .sync = !flags.no_sync};
+  if (!flags.range.empty()) {
+    const auto range = parse_byte_range(flags.range);
+    if (!range) return bad_usage("get: --range: " + range.error().message);
+    what.range = *range;
+  }
+  return get_object(*options, what);
+}
+
+void add_get(CLI::App& root, Action& chosen) {
+  const auto flags = std::make_shared<GetFlags>();
+  CLI::App* command = root.add_subcommand("get", "Fetch an object, or all files of a list");
+  command->add_option("address", flags->address, "b3: and 64 hex digits")->type_name("ADDR");
+  command->add_option("-o,--out", flags->out, "Where to, default - for standard output")
+      ->type_name("FILE");
+  command->add_option("--range", flags->range, "Only these bytes, from 0, both included")
+      ->type_name("A-B");
+  command->add_option("--list", flags->list, "Fetch every line of it into the directory -o names")
+      ->type_name("FILE");
+  command->add_flag("--no-sync", flags->no_sync, "Do not wait until the disk has it");
+  declare_client_flags(*command, flags->client);
+  command->footer(std::string("What comes is hashed and compared with the address. A file gets its "
+                              "name only when all of\n"
+                              "it is right and on disk; until then it is a hidden .ron-part file "
+                              "beside it, and the same\n"
+                              "command continues there after an interruption. To standard output "
+                              "bytes go as they come:\n"
+                              "exit code 1 says that they were wrong or not all.\n\n"
+                              "A range cannot be checked against the address: plain HTTP carries "
+                              "no proof for a part of an\n"
+                              "object. The server has verified it when it read it.\n\n") +
+                  kClientHelp +
+                  "\nExamples:\n"
+                  "  ron get b3:<hash> -o film.mkv\n"
+                  "  ron get b3:<hash> | tar x\n"
+                  "  ron get b3:<hash> --range 0-1023 | xxd\n"
+                  "  ron get --list tree.list -o copy");
+  command->callback([flags, &chosen] { chosen = [flags] { return run_get(*flags); }; });
+}
+
+}  // namespace
+
+void add_transfer_commands(CLI::App& root, Action& chosen) {
+  add_put(root, chosen);
+  add_get(root, chosen);
+}
+
+}  // namespace ron::cli

@@ -1,0 +1,83 @@
+#include "cli/tree_walk.h"
+
+#include <utility>
+
+namespace ron::cli {
+namespace {
+
+using platform::posix::FileKind;
+using Kind = WalkedFile::Kind;
+
+WalkedFile failed(std::string shown, base::Error error) {
+  return {Kind::Failed, std::move(shown), {}, {}, std::move(error)};
+}
+
+std::string below(const std::string& directory, const std::string& name) {
+  return directory.ends_with('/') ? directory + name : directory + "/" + name;
+}
+
+struct Target {
+  std::string path;
+  platform::posix::FileFacts facts;
+};
+
+base::Result<Target> target_of(const std::string& path) {
+  const auto own = platform::posix::file_facts(path);
+  if (!own) return base::fail(own.error());
+  if (own->kind != FileKind::Link) return Target{path, *own};
+  const auto real = platform::posix::real_path(path);
+  if (!real) return base::fail(real.error());
+  const auto facts = platform::posix::file_facts(*real);
+  if (!facts) return base::fail(facts.error());
+  return Target{*real, *facts};
+}
+
+}  // namespace
+
+platform::Task<std::optional<WalkedFile>> TreeWalk::next() {
+  for (;;) {
+    std::optional<WalkedFile> found;
+    if (levels_.empty()) {
+      if (argument_ == arguments_.size()) co_return std::nullopt;
+      found = co_await next_argument(arguments_[argument_++]);
+    } else if (Level& level = levels_.back(); level.at == level.entries.size()) {
+      levels_.pop_back();
+      continue;
+    } else {
+      const platform::posix::LocalEntry& entry = level.entries[level.at++];
+      std::string path = below(level.path, entry.name);
+      std::string shown = below(level.shown, entry.name);
+      if (entry.kind == FileKind::Directory) {
+        found = co_await enter(std::move(path), std::move(shown));
+      } else if (entry.kind == FileKind::Regular) {
+        found = WalkedFile{Kind::File, std::move(shown), std::move(path), {}, {}};
+      } else {
+        const bool link = entry.kind == FileKind::Link;
+        found = WalkedFile{Kind::Skipped,
+                           std::move(shown),
+                           std::move(path),
+                           link ? "skipped: a symbolic link" : "skipped: not a regular file",
+                           {}};
+      }
+    }
+    if (found) co_return found;
+  }
+}
+
+platform::Task<std::optional<WalkedFile>> TreeWalk::next_argument(std::string argument) {
+  if (argument == "-") co_return WalkedFile{Kind::Input, argument, {}, {}, {}};
+  const auto target = co_await session_.off_loop([argument] { return target_of(argument); });
+  if (!target) co_return failed(argument, target.error());
+  if (target->facts.kind == FileKind::Directory) co_return co_await enter(target->path, argument);
+  co_return WalkedFile{Kind::File, argument, target->path, {}, {}};
+}
+
+// The directory's first file comes with a later call.
+platform::Task<std::optional<WalkedFile>> TreeWalk::enter(std::string path, std::string shown) {
+  auto entries = co_await session_.off_loop([path] { return platform::posix::list_local(path); });
+  if (!entries) co_return failed(std::move(shown), std::move(entries.error()));
+  levels_.push_back({std::move(path), std::move(shown), std::move(*entries), 0});
+  co_return std::nullopt;
+}
+
+}  // namespace ron::cli

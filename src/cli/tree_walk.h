@@ -1,0 +1,53 @@
+// TreeWalk: the files behind the arguments of a command, in order: arguments as given, directories
+// depth first with their names sorted. Holds the names of the directories it is in, not of the
+// whole tree. Links given as arguments are followed; links in directories are reported as such.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/session.h"
+#include "platform/posix/local_files.h"
+#include "platform/task.h"
+
+namespace ron::cli {
+
+struct WalkedFile {
+  enum class Kind : std::uint8_t { File, Input, Skipped, Failed };
+  Kind kind = Kind::File;
+  std::string shown;   // as the user would write it
+  std::string path;    // to open
+  std::string reason;  // why it is skipped
+  base::Error error;   // why it failed
+};
+
+// One task.
+class TreeWalk {
+ public:
+  // `-` stands for standard input.
+  TreeWalk(Session& session, std::vector<std::string> arguments)
+      : session_(session), arguments_(std::move(arguments)) {}
+
+  // None at the end. Cancel-safe.
+  platform::Task<std::optional<WalkedFile>> next();
+
+ private:
+  struct Level {
+    std::string path;
+    std::string shown;
+    std::vector<platform::posix::LocalEntry> entries;
+    std::size_t at = 0;
+  };
+  platform::Task<std::optional<WalkedFile>> next_argument(std::string argument);
+  platform::Task<std::optional<WalkedFile>> enter(std::string path, std::string shown);
+
+  Session& session_;
+  const std::vector<std::string> arguments_;
+  std::size_t argument_ = 0;
+  std::vector<Level> levels_;  // as deep as the tree
+};
+
+}  // namespace ron::cli

@@ -1,0 +1,191 @@
+#include "platform/posix/local_files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "platform/disk_error.h"
+#include "platform/posix/descriptor.h"
+#include "platform/posix/names.h"
+
+namespace ron::platform::posix {
+namespace {
+
+std::unexpected<base::Error> failed(std::string_view what, std::string_view path) {
+  return base::fail(disk_error(what, path, errno));
+}
+
+FileKind kind_of(mode_t mode) noexcept {
+  if (S_ISREG(mode)) return FileKind::Regular;
+  if (S_ISDIR(mode)) return FileKind::Directory;
+  return S_ISLNK(mode) ? FileKind::Link : FileKind::Other;
+}
+
+FileKind kind_of(int parent, const dirent& entry) noexcept {
+  switch (entry.d_type) {
+    case DT_REG:
+      return FileKind::Regular;
+    case DT_DIR:
+      return FileKind::Directory;
+    case DT_LNK:
+      return FileKind::Link;
+    case DT_UNKNOWN: {
+      struct stat status{};
+      const int error = fstatat(parent, entry.d_name, &status, AT_SYMLINK_NOFOLLOW);
+      return error == 0 ? kind_of(status.st_mode) : FileKind::Other;
+    }
+    default:
+      return FileKind::Other;
+  }
+}
+
+FileStamp stamp_of(const struct stat& status) noexcept {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  return {static_cast<std::uint64_t>(status.st_size),
+          status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
+}
+
+// Bytes read until the buffer is full or the file ends; -1 with errno set.
+ssize_t read_full(int fd, base::MutableBytes into) noexcept {
+  std::size_t size = 0;
+  while (size < into.size()) {
+    const ssize_t n = read(fd, into.data() + size, into.size() - size);
+    if (n == 0) break;
+    if (n < 0 && errno != EINTR) return -1;
+    if (n > 0) size += static_cast<std::size_t>(n);
+  }
+  return static_cast<ssize_t>(size);
+}
+
+bool write_full(int fd, base::ByteView bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno != EINTR) return false;
+    if (n > 0) bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const noexcept { closedir(directory); }
+};
+
+}  // namespace
+
+base::Result<FileFacts> file_facts(const std::string& path) {
+  struct stat status{};
+  if (lstat(path.c_str(), &status) != 0) return failed("cannot read", path);
+  return FileFacts{kind_of(status.st_mode), stamp_of(status)};
+}
+
+base::Result<std::string> real_path(const std::string& path) {
+  struct Free {
+    void operator()(char* text) const noexcept { std::free(text); }
+  };
+  const std::unique_ptr<char, Free> resolved(realpath(path.c_str(), nullptr));
+  if (resolved == nullptr) return failed("cannot read", path);
+  return std::string(resolved.get());
+}
+
+base::Result<std::vector<LocalEntry>> list_local(const std::string& path) {
+  const std::unique_ptr<DIR, CloseDirectory> directory(opendir(path.c_str()));
+  if (directory == nullptr) return failed("cannot list", path);
+  std::vector<LocalEntry> entries;
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = readdir(directory.get());
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    entries.push_back({std::string(name), kind_of(dirfd(directory.get()), *entry)});
+  }
+  if (errno != 0) return failed("cannot list", path);
+  std::ranges::sort(entries, {}, &LocalEntry::name);
+  return entries;
+}
+
+base::Result<LoadedFile> load_file(const std::string& path, std::size_t cap_bytes) {
+  const names::Opened opened = names::open(path, {});
+  if (opened.error != 0) return base::fail(disk_error("cannot read", path, opened.error));
+  const Descriptor file(opened.fd);
+  struct stat before{};
+  if (fstat(file.get(), &before) != 0) return failed("cannot read", path);
+  LoadedFile loaded{stamp_of(before), {}};
+  if (loaded.stamp.bytes > cap_bytes) return loaded;
+  base::Buffer bytes(static_cast<std::size_t>(loaded.stamp.bytes) + 1);
+  const ssize_t size = read_full(file.get(), bytes.span());
+  struct stat after{};
+  if (size < 0 || fstat(file.get(), &after) != 0) return failed("cannot read", path);
+  if (static_cast<std::uint64_t>(size) != loaded.stamp.bytes || stamp_of(after) != loaded.stamp) {
+    return base::fail(base::Code::PreconditionFailed, "the file changed while it was read");
+  }
+  bytes.resize(static_cast<std::size_t>(size));
+  loaded.bytes = std::move(bytes);
+  return loaded;
+}
+
+base::Result<base::Buffer> read_standard_input(base::Buffer into) {
+  const ssize_t size = read_full(STDIN_FILENO, into.span());
+  if (size < 0) return failed("cannot read", "standard input");
+  into.resize(static_cast<std::size_t>(size));
+  return into;
+}
+
+base::Result<void> write_standard_output(base::ByteView bytes) {
+  if (!write_full(STDOUT_FILENO, bytes)) return failed("cannot write to", "standard output");
+  return {};
+}
+
+void write_standard_error(std::string_view text) noexcept {
+  write_full(STDERR_FILENO, base::as_bytes(text));
+}
+
+bool error_is_terminal() noexcept { return isatty(STDERR_FILENO) == 1; }
+
+std::size_t terminal_columns() noexcept {
+  constexpr std::size_t kUsual = 80;
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUsual;
+}
+
+unsigned public_file_mode() noexcept {
+  const mode_t mask = umask(0);
+  umask(mask);
+  return 0666U & ~mask;
+}
+
+base::Result<void> publish_file(const std::string& draft, const std::string& path, unsigned mode) {
+  if (chmod(draft.c_str(), mode) != 0) return failed("cannot set the mode of", draft);
+  if (rename(draft.c_str(), path.c_str()) != 0) return failed("cannot write", path);
+  return {};
+}
+
+base::Result<void> make_public_directories(const std::string& path) {
+  constexpr mode_t kMode = 0777;
+  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string part = path.substr(0, slash);
+    if (mkdir(part.c_str(), kMode) != 0) {
+      const int error = errno;
+      struct stat status{};
+      const bool there = stat(part.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+      if (!there) return base::fail(disk_error("cannot make directory", part, error));
+    }
+    if (slash == std::string::npos) return {};
+  }
+}
+
+base::Result<void> sync_file_system(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid() || syncfs(file.get()) != 0) return failed("cannot sync", path);
+  return {};
+}
+
+}  // namespace ron::platform::posix

@@ -1,0 +1,69 @@
+// Files as the person at the terminal has them: with links, modes by umask, standard input and
+// output. For client commands only; a server's files go through platform::Disk.
+//
+// Synchronous: on the blocking pool, or while no loop runs. Errors as disk_error.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/result.h"
+
+namespace ron::platform::posix {
+
+enum class FileKind : std::uint8_t { Regular, Directory, Link, Other };
+
+// What tells one state of a file from another, as far as the file system says.
+struct FileStamp {
+  std::uint64_t bytes = 0;
+  std::int64_t modified_ns = 0;
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
+struct FileFacts {
+  FileKind kind = FileKind::Other;
+  FileStamp stamp;
+};
+
+// Of the link itself where the path ends in one.
+base::Result<FileFacts> file_facts(const std::string& path);
+// Absolute, without links; the file must be there.
+base::Result<std::string> real_path(const std::string& path);
+
+struct LocalEntry {
+  std::string name;
+  FileKind kind = FileKind::Other;
+};
+// Sorted by name.
+base::Result<std::vector<LocalEntry>> list_local(const std::string& path);
+
+// A regular file and, if it has at most `cap_bytes`, all of it; otherwise the buffer is empty. A
+// link where the path ends is not followed. PreconditionFailed if it changed while being read.
+struct LoadedFile {
+  FileStamp stamp;
+  base::Buffer bytes;
+};
+base::Result<LoadedFile> load_file(const std::string& path, std::size_t cap_bytes);
+
+// Fills the buffer from standard input; shorter only at its end.
+base::Result<base::Buffer> read_standard_input(base::Buffer into);
+base::Result<void> write_standard_output(base::ByteView bytes);
+// Drawing that nobody needs: failures are ignored.
+void write_standard_error(std::string_view text) noexcept;
+[[nodiscard]] bool error_is_terminal() noexcept;
+// Columns of the terminal behind standard error; 80 where it does not say.
+[[nodiscard]] std::size_t terminal_columns() noexcept;
+
+// The mode of a new file that is not private, 0666 less the umask. Only while there is one thread.
+[[nodiscard]] unsigned public_file_mode() noexcept;
+// Gives a finished file its mode, then its name; whatever had that name is replaced.
+base::Result<void> publish_file(const std::string& draft, const std::string& path, unsigned mode);
+// The directory and its missing parents, as mkdir -p makes them.
+base::Result<void> make_public_directories(const std::string& path);
+// Everything written to the file system that holds `path` is on the medium when this returns.
+base::Result<void> sync_file_system(const std::string& path);
+
+}  // namespace ron::platform::posix
