@@ -37,6 +37,13 @@ class ScratchDirectory {
   std::string path_;
 };
 
+// Why a call failed that has to.
+template <class T>
+base::Code code_of(const base::Result<T>& result) {
+  EXPECT_FALSE(result.has_value());
+  return result ? base::Code::Canceled : result.error().code;
+}
+
 // Runs the tasks on core 0 of the machine until all are done; false if that takes too long.
 inline bool run_tasks(posix::PosixHost& machine, std::vector<Task<void>> tasks) {
   struct Begin : Job {

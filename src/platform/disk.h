@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,20 @@ class File {
 
   // Fills the buffer from `offset`; the buffer comes back shorter only at the end of the file.
   virtual Task<base::Result<base::Buffer>> read_at(std::uint64_t offset, base::Buffer into) = 0;
+  // Fills `into` if memory alone can: how many bytes there are, fewer only at the end of the file.
+  // None when the disk would have to be asked, for direct files, and for whatever read_at would
+  // report. Never waits.
+  virtual std::optional<std::size_t> try_read_at(std::uint64_t offset,
+                                                 base::MutableBytes into) noexcept = 0;
   // Writes all of the buffer or fails.
-  virtual Task<base::Result<base::Buffer>> write_at(std::uint64_t offset, base::Buffer bytes) = 0;
+  Task<base::Result<base::Buffer>> write_at(std::uint64_t offset, base::Buffer bytes);
+  // Writes all of the pieces, one behind the other, or fails; after a failure any part of them may
+  // have been written.
+  virtual Task<base::Result<std::vector<base::Buffer>>> write_gather(
+      std::uint64_t offset, std::vector<base::Buffer> pieces) = 0;
+  // Takes room on the medium for a file of this length, which stays as long as it is. A file system
+  // that cannot is no failure; one that has no room is StorageFull.
+  virtual Task<base::Result<void>> preallocate(std::uint64_t bytes) = 0;
   // Data and the size needed to read it back are on the medium when this returns.
   virtual Task<base::Result<void>> sync() = 0;
   virtual Task<base::Result<std::uint64_t>> size() = 0;

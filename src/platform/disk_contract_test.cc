@@ -45,12 +45,6 @@ Task<bool> write_text(File* file, std::uint64_t offset, std::string text) {
   co_return written.has_value();
 }
 
-template <class T>
-Code code_of(const base::Result<T>& result) {
-  EXPECT_FALSE(result.has_value());
-  return result ? Code::Canceled : result.error().code;
-}
-
 Task<void> write_and_read(Disk* disk, std::string root) {
   const std::unique_ptr<File> file = co_await open_ok(disk, root + "/f", kCreate);
   EXPECT_TRUE(co_await write_text(file.get(), 0, "hello world"));
@@ -77,6 +71,59 @@ Task<void> large_file(Disk* disk, std::string root) {
   EXPECT_EQ(co_await read_text(file.get(), 0, 12'345), std::string(12'345, '\0'));
 }
 TEST_P(DiskContract, LargeTransfersAreWhole) { play(large_file); }
+
+Task<void> gather(Disk* disk, std::string root) {
+  constexpr std::size_t kPieces = 3000;  // more than the kernel takes in one call
+  const std::unique_ptr<File> file = co_await open_ok(disk, root + "/f", kCreate);
+  std::vector<base::Buffer> pieces;
+  std::string all;
+  for (std::size_t i = 0; i < kPieces; ++i) {
+    pieces.push_back(buffer_of(std::string(i % 7, static_cast<char>('a' + i % 26))));
+    all += base::as_text(pieces.back().view());
+  }
+  const base::Result<std::vector<base::Buffer>> written =
+      co_await file->write_gather(5, std::move(pieces));
+  EXPECT_TRUE(written.has_value());
+  if (!written) co_return;
+  EXPECT_EQ(written->size(), kPieces);
+  EXPECT_EQ(base::as_text(written->back().view()), std::string((kPieces - 1) % 7, 'j'));
+  EXPECT_TRUE(co_await read_text(file.get(), 5, all.size() + 1) == all);
+  EXPECT_TRUE((co_await file->write_gather(0, {})).has_value());
+  const base::Result<std::uint64_t> size = co_await file->size();
+  EXPECT_EQ(*size, all.size() + 5);
+}
+TEST_P(DiskContract, GatheredPiecesAreWrittenInARow) { play(gather); }
+
+Task<void> from_memory(Disk* disk, std::string root) {
+  const std::unique_ptr<File> file = co_await open_ok(disk, root + "/f", kCreate);
+  EXPECT_TRUE(co_await write_text(file.get(), 0, "0123456789"));
+  std::string into(10, ' ');
+  const auto span = std::as_writable_bytes(std::span(into));
+  for (int i = 0; i < 50; ++i) {
+    const std::optional<std::size_t> inside = file->try_read_at(3, span.first(4));
+    if (inside) EXPECT_EQ(into.substr(0, *inside), "3456");
+    const std::optional<std::size_t> end = file->try_read_at(6, span);
+    if (end) EXPECT_EQ(into.substr(0, *end), "6789");
+    const std::optional<std::size_t> past = file->try_read_at(10, span);
+    if (past) EXPECT_EQ(*past, 0U);
+    const std::optional<std::size_t> far = file->try_read_at(UINT64_MAX - 1, span);
+    EXPECT_EQ(far.value_or(0), 0U);
+  }
+}
+TEST_P(DiskContract, MemoryAnswersWholeReadsOrNone) { play(from_memory); }
+
+Task<void> take_room(Disk* disk, std::string root) {
+  const std::unique_ptr<File> file = co_await open_ok(disk, root + "/f", kCreate);
+  EXPECT_TRUE(co_await write_text(file.get(), 0, "abc"));
+  EXPECT_TRUE((co_await file->preallocate(1'000'000)).has_value());
+  EXPECT_TRUE((co_await file->preallocate(0)).has_value());
+  EXPECT_EQ(co_await read_text(file.get(), 0, 10), "abc");
+  const base::Result<std::uint64_t> size = co_await file->size();
+  EXPECT_EQ(*size, 3U);
+  const auto read_only = co_await open_ok(disk, root + "/f", {OpenMode::ReadExisting, false});
+  EXPECT_FALSE((co_await read_only->preallocate(1'000'000)).has_value());
+}
+TEST_P(DiskContract, TakingRoomLeavesTheLength) { play(take_room); }
 
 Task<void> open_modes(Disk* disk, std::string root) {
   const std::string path = root + "/f";

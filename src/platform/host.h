@@ -8,6 +8,7 @@
 #include "platform/clock.h"
 #include "platform/disk.h"
 #include "platform/executor.h"
+#include "platform/key_value.h"
 #include "platform/net.h"
 #include "platform/random.h"
 #include "platform/send_memory.h"
@@ -21,13 +22,15 @@ struct Host {
   Random& random;
   Net& net;
   Disk& disk;
+  KeyValues& key_values;
   Signals& signals;
   BlockingPool& blocking;
   SendArena& send_arena;
 
   // The same host with only its first `count` cores.
   [[nodiscard]] Host with_cores(std::size_t count) const noexcept {
-    return {cores.first(count), clock, random, net, disk, signals, blocking, send_arena};
+    return {cores.first(count), clock,   random,   net,       disk,
+            key_values,         signals, blocking, send_arena};
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include "platform/disk_error.h"
 #include "platform/posix/names.h"
@@ -33,13 +34,15 @@ FileDone perform_blocking(FileOp& op) {
   for (;;) {
     const int fd = op.file->get();
     const auto at = static_cast<off_t>(op.offset + op.moved);
+    const std::span<const iovec> spans = op.next_spans();
+    const auto count = static_cast<int>(spans.size());
     std::int64_t outcome = 0;
     switch (op.kind) {
       case FileOp::Kind::Read:
-        outcome = pread(fd, op.buffer.data() + op.moved, op.left(), at);
+        outcome = preadv(fd, spans.data(), count, at);
         break;
       case FileOp::Kind::Write:
-        outcome = pwrite(fd, op.buffer.data() + op.moved, op.left(), at);
+        outcome = pwritev(fd, spans.data(), count, at);
         break;
       case FileOp::Kind::Sync:
         outcome = fdatasync(fd);
@@ -47,7 +50,7 @@ FileDone perform_blocking(FileOp& op) {
     }
     if (op.advance(outcome < 0 ? -errno : outcome, error)) break;
   }
-  return {error, std::move(op.buffer)};
+  return {error, std::move(op.pieces)};
 }
 
 // Runs a call that returns an errno on the pool; a full pool is EAGAIN.
@@ -76,15 +79,35 @@ class PosixFile final : public File {
         path_(std::move(path)) {}
 
   Task<base::Result<base::Buffer>> read_at(std::uint64_t offset, base::Buffer into) override {
-    FileDone done = co_await disk_.perform(make(FileOp::Kind::Read, offset, std::move(into)));
+    std::vector<base::Buffer> one;
+    one.push_back(std::move(into));
+    FileDone done = co_await disk_.perform(make(FileOp::Kind::Read, offset, std::move(one)));
     if (done.error != 0) co_return failed("cannot read", path_, done.error);
-    co_return std::move(done.buffer);
+    co_return std::move(done.pieces.front());
   }
 
-  Task<base::Result<base::Buffer>> write_at(std::uint64_t offset, base::Buffer bytes) override {
-    FileDone done = co_await disk_.perform(make(FileOp::Kind::Write, offset, std::move(bytes)));
+  std::optional<std::size_t> try_read_at(std::uint64_t offset,
+                                         base::MutableBytes into) noexcept override {
+    if (direct_ || into.size() > kLargestOffset || offset > kLargestOffset - into.size()) {
+      return std::nullopt;
+    }
+    const iovec span{into.data(), into.size()};
+    const ssize_t got = preadv2(file_->get(), &span, 1, static_cast<off_t>(offset), RWF_NOWAIT);
+    if (got < 0) return std::nullopt;
+    const auto bytes = static_cast<std::size_t>(got);
+    if (bytes == into.size()) return bytes;
+    // The rest is either not in memory or past the end, which only the size can tell.
+    struct stat status{};
+    const bool known = fstat(file_->get(), &status) == 0;
+    if (!known || offset + bytes < static_cast<std::uint64_t>(status.st_size)) return std::nullopt;
+    return bytes;
+  }
+
+  Task<base::Result<std::vector<base::Buffer>>> write_gather(
+      std::uint64_t offset, std::vector<base::Buffer> pieces) override {
+    FileDone done = co_await disk_.perform(make(FileOp::Kind::Write, offset, std::move(pieces)));
     if (done.error != 0) co_return failed("cannot write", path_, done.error);
-    co_return std::move(done.buffer);
+    co_return std::move(done.pieces);
   }
 
   Task<base::Result<void>> sync() override {
@@ -106,14 +129,26 @@ class PosixFile final : public File {
     co_return outcome_of(error, "cannot truncate", path_);
   }
 
+  Task<base::Result<void>> preallocate(std::uint64_t bytes) override {
+    if (bytes == 0) co_return base::Result<void>();
+    if (bytes > kLargestOffset) co_return failed("cannot take room for", path_, EFBIG);
+    const int error = co_await on_pool(&disk_.pool_, [file = file_, bytes] {
+      const auto length = static_cast<off_t>(bytes);
+      const int outcome = fallocate(file->get(), FALLOC_FL_KEEP_SIZE, 0, length);
+      return outcome == 0 || errno == EOPNOTSUPP || errno == ENOSYS ? 0 : errno;
+    });
+    co_return outcome_of(error, "cannot take room for", path_);
+  }
+
  private:
-  std::unique_ptr<FileOp> make(FileOp::Kind kind, std::uint64_t offset, base::Buffer buffer) const {
+  std::unique_ptr<FileOp> make(FileOp::Kind kind, std::uint64_t offset,
+                               std::vector<base::Buffer> pieces) const {
     auto op = std::make_unique<FileOp>();
     op->kind = kind;
     op->direct = direct_;
     op->file = file_;
     op->offset = offset;
-    op->buffer = std::move(buffer);
+    op->set_pieces(std::move(pieces));
     return op;
   }
 
@@ -157,11 +192,13 @@ Ring* PosixDisk::current_ring() {
 Task<FileDone> PosixDisk::perform(std::unique_ptr<FileOp> op) {
   // An empty read or write has nothing to ask of the kernel, and one past the largest offset must
   // not: io_uring takes -1 for "the current position".
-  const std::size_t bytes = op->buffer.size();
-  if (op->kind != FileOp::Kind::Sync && bytes == 0) co_return FileDone{0, std::move(op->buffer)};
-  if (op->offset > kLargestOffset - bytes) {
+  if (op->kind != FileOp::Kind::Sync && op->bytes == 0) {
+    co_return FileDone{0, std::move(op->pieces)};
+  }
+  if (op->offset > kLargestOffset - op->bytes) {
     if (op->kind == FileOp::Kind::Write) co_return FileDone{EFBIG, {}};
-    co_return FileDone{};
+    op->pieces.front().resize(0);
+    co_return FileDone{0, std::move(op->pieces)};
   }
   if (Ring* const ring = current_ring(); ring != nullptr) {
     const std::shared_ptr<Completion<FileDone>> completion = op->completion;

@@ -21,13 +21,14 @@ PosixHost::PosixHost(PosixHostOptions options)
     : options_(options),
       loops_(make_loops(options.cores == 0 ? 1 : options.cores)),
       blocking_(options.blocking_threads, options.blocking_queue),
+      key_values_(blocking_),
       disk_(blocking_, options.disk) {
   for (const auto& loop : loops_) cores_.push_back(loop.get());
   signals_.attach(*loops_.front());
 }
 
 Host PosixHost::host() noexcept {
-  return {cores_, clock_, random_, net_, disk_, signals_, blocking_, send_arena_};
+  return {cores_, clock_, random_, net_, disk_, key_values_, signals_, blocking_, send_arena_};
 }
 
 void PosixHost::run(Job& main_job) {

@@ -20,6 +20,7 @@
 #include "platform/posix/loop.h"
 #include "platform/posix/net.h"
 #include "platform/posix/random.h"
+#include "platform/posix/rocks_key_value.h"
 #include "platform/posix/send_arena.h"
 #include "platform/posix/signals.h"
 
@@ -62,6 +63,7 @@ class PosixHost {
   std::vector<Executor*> cores_;
   ThreadPool blocking_;  // its threads wake tasks on the loops
   MemfdArena send_arena_{256 * base::kMiB};
+  RocksKeyValues key_values_;
   PosixDisk disk_;  // its rings are registered with the loops
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <utility>
 
 #include <sys/eventfd.h>
@@ -35,8 +36,30 @@ bool FileOp::advance(std::int64_t outcome, int& error) noexcept {
   // and asking again at an odd place would fail.
   const bool odd = direct && (offset + moved) % kSector != 0;
   if (outcome != 0 && !odd) return false;
-  buffer.resize(moved);
+  pieces.front().resize(moved);
   return true;
+}
+
+void FileOp::set_pieces(std::vector<base::Buffer> those) {
+  pieces = std::move(those);
+  bytes = 0;
+  for (const base::Buffer& piece : pieces) bytes += piece.size();
+  spans.reserve(std::min<std::size_t>(pieces.size(), IOV_MAX));
+}
+
+std::span<const iovec> FileOp::next_spans() noexcept {
+  spans.clear();
+  std::size_t skip = moved;
+  std::size_t room = kBytesPerCall;
+  for (base::Buffer& piece : pieces) {
+    if (room == 0 || spans.size() == IOV_MAX) break;
+    const std::size_t skipped = std::min(skip, piece.size());
+    const std::size_t length = std::min(piece.size() - skipped, room);
+    skip -= skipped;
+    room -= length;
+    if (length != 0) spans.push_back({piece.data() + skipped, length});
+  }
+  return spans;
 }
 
 Ring::Ring(Loop& loop) noexcept
@@ -87,14 +110,14 @@ bool Ring::prepare(FileOp& op) noexcept {
     if (entry == nullptr) return false;
   }
   const int fd = op.file->get();
-  const auto bytes = static_cast<unsigned>(std::min(op.left(), kBytesPerCall));
-  std::byte* const data = op.buffer.data() + op.moved;
+  const std::span<const iovec> spans = op.next_spans();
+  const auto count = static_cast<unsigned>(spans.size());
   switch (op.kind) {
     case FileOp::Kind::Read:
-      io_uring_prep_read(entry, fd, data, bytes, op.offset + op.moved);
+      io_uring_prep_readv(entry, fd, spans.data(), count, op.offset + op.moved);
       break;
     case FileOp::Kind::Write:
-      io_uring_prep_write(entry, fd, data, bytes, op.offset + op.moved);
+      io_uring_prep_writev(entry, fd, spans.data(), count, op.offset + op.moved);
       break;
     case FileOp::Kind::Sync:
       io_uring_prep_fsync(entry, fd, IORING_FSYNC_DATASYNC);
@@ -136,7 +159,7 @@ void Ring::completed(FileOp* op, int outcome) noexcept {
     error = EBUSY;
   }
   --in_flight_;
-  owned->completion->finish({error, std::move(owned->buffer)});
+  owned->completion->finish({error, std::move(owned->pieces)});
 }
 
 void Ring::on_events(IoSource& source, std::uint32_t) noexcept {

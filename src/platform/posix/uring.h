@@ -7,8 +7,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include <liburing.h>
+#include <sys/uio.h>
 
 #include "base/buffer.h"
 #include "platform/completion.h"
@@ -19,7 +22,7 @@ namespace ron::platform::posix {
 
 struct FileDone {
   int error = 0;
-  base::Buffer buffer;  // of a read: cut to what was there
+  std::vector<base::Buffer> pieces;  // of a read: cut to what was there
 };
 
 struct FileOp {
@@ -28,14 +31,19 @@ struct FileOp {
   bool direct = false;
   std::shared_ptr<const Descriptor> file;
   std::uint64_t offset = 0;
-  base::Buffer buffer;
+  std::vector<base::Buffer> pieces;  // one for a read, none for a sync
+  std::size_t bytes = 0;             // of all pieces
   std::size_t moved = 0;
+  std::vector<iovec> spans;  // what the kernel was last asked for
   std::shared_ptr<Completion<FileDone>> completion = std::make_shared<Completion<FileDone>>();
 
   // Takes the outcome of one kernel call (bytes, or a negated errno); true when there is nothing
   // left to do and `error` is the result.
   bool advance(std::int64_t outcome, int& error) noexcept;
-  [[nodiscard]] std::size_t left() const noexcept { return buffer.size() - moved; }
+  [[nodiscard]] std::size_t left() const noexcept { return bytes - moved; }
+  void set_pieces(std::vector<base::Buffer> those);
+  // Where the next kernel call reads or writes; at least one, as long as something is left.
+  std::span<const iovec> next_spans() noexcept;
 };
 
 class Ring final : private IoSource, private Job {

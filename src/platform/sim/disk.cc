@@ -3,14 +3,15 @@
 #include <cerrno>
 #include <utility>
 
-#include "platform/completion.h"
 #include "platform/disk_error.h"
+#include "platform/sim/operation.h"
 #include "platform/sim/world.h"
 
 namespace ron::platform::sim {
 namespace {
 
 constexpr std::uint64_t kDirectAlignment = base::Buffer::kPageBytes;
+constexpr PerMillion kInMemory = kAlways / 2;  // how often a read needs no disk
 
 std::unexpected<base::Error> failed(std::string_view what, std::string_view path, int error) {
   return base::fail(disk_error(what, path, error));
@@ -18,25 +19,10 @@ std::unexpected<base::Error> failed(std::string_view what, std::string_view path
 
 }  // namespace
 
-// Runs `effect` at some moment of the operation and hands its result over at the end. The closures
-// own everything they touch, so the caller may be gone by then.
 template <class T>
 Task<base::Result<T>> SimDisk::perform(Duration takes, std::string what, std::string path,
                                        std::move_only_function<base::Result<T>()> effect) {
-  using Outcome = base::Result<T>;
-  auto completion = std::make_shared<Completion<Outcome>>();
-  const TimePoint end = world_.now() + takes + world_.up_to(takes);
-  const TimePoint moment = world_.now() + world_.up_to(end - world_.now());
-  auto finish = [this, completion, what, path, epoch = epoch_](Outcome outcome) {
-    const bool stale = epoch != epoch_ || !powered_;
-    completion->finish(stale ? Outcome(failed(what, path, EIO)) : std::move(outcome));
-  };
-  world_.at(moment, [this, end, epoch = epoch_, finish, run = std::move(effect)]() mutable {
-    if (epoch != epoch_ || !powered_) return finish(base::fail(base::Code::StorageBusy, ""));
-    world_.at(end, [finish, outcome = run()]() mutable { finish(std::move(outcome)); });
-  });
-  Outcome outcome = co_await Completion<Outcome>::wait(completion);
-  co_return outcome;
+  return sim::perform<T>(&world_, &power_, takes, disk_error(what, path, EIO), std::move(effect));
 }
 
 bool SimDisk::fails(DiskOp op, PerMillion rate) {
@@ -85,17 +71,39 @@ class SimFile final : public File {
     co_return result;
   }
 
-  Task<base::Result<base::Buffer>> write_at(std::uint64_t offset, base::Buffer bytes) override {
-    int refused = refuse(offset, bytes.size());
+  std::optional<std::size_t> try_read_at(std::uint64_t offset,
+                                         base::MutableBytes into) noexcept override {
+    // What a test wants to fail is left for the read that reports it.
+    if (options_.direct || refuse(0, 0) != 0 || disk_.told_to_fail(DiskOp::Read)) {
+      return std::nullopt;
+    }
+    if (!disk_.world_.chance(kInMemory)) return std::nullopt;
+    return read(disk_.world_, *file_, offset, into);
+  }
+
+  Task<base::Result<std::vector<base::Buffer>>> write_gather(
+      std::uint64_t offset, std::vector<base::Buffer> pieces) override {
+    using Pieces = std::vector<base::Buffer>;
+    int refused = refuse(offset, 0);
+    for (const base::Buffer& piece : pieces) {
+      if (refused == 0) refused = refuse(0, piece.size());
+    }
     if (options_.mode == OpenMode::ReadExisting) refused = EBADF;
     if (refused != 0) co_return failed("cannot write", path_, refused);
     auto effect = [this_disk = &disk_, file = file_, path = path_, offset,
-                   buffer = std::move(bytes)]() mutable -> base::Result<base::Buffer> {
-      return write(*this_disk, *file, path, offset, std::move(buffer));
+                   those = std::move(pieces)]() mutable -> base::Result<Pieces> {
+      return write(*this_disk, *file, path, offset, std::move(those));
     };
-    base::Result<base::Buffer> result = co_await disk_.perform<base::Buffer>(
+    base::Result<Pieces> result = co_await disk_.perform<Pieces>(
         disk_.options_.write_takes, "cannot write", path_, std::move(effect));
     co_return result;
+  }
+
+  // Files take their room when they are written.
+  Task<base::Result<void>> preallocate(std::uint64_t) override {
+    int refused = refuse(0, 0);
+    if (options_.mode == OpenMode::ReadExisting) refused = EBADF;
+    co_return refused == 0 ? base::Result<void>() : failed("cannot take room for", path_, refused);
   }
 
   Task<base::Result<void>> sync() override {
@@ -141,26 +149,39 @@ class SimFile final : public File {
                                          std::uint64_t offset, base::Buffer buffer) {
     World& world = disk.world_;
     if (disk.fails(DiskOp::Read, world.faults().fail_read)) return failed("cannot read", path, EIO);
-    if (buffer.size() != 0 && world.chance(world.faults().rot_on_read)) {
-      const std::uint64_t place = offset + world.random().below(buffer.size());
-      world.trace(TraceKind::Fault, file.inode->id, place);
-      DiskImage::flip_bit(*file.inode, place, static_cast<unsigned>(world.random().below(8)));
-    }
-    buffer.resize(file.image.read(*file.inode, offset, buffer.span()));
-    world.trace(TraceKind::DiskRead, file.inode->id, buffer.size());
+    buffer.resize(read(world, file, offset, buffer.span()));
     return buffer;
   }
 
-  static base::Result<base::Buffer> write(SimDisk& disk, OpenFile& file, const std::string& path,
-                                          std::uint64_t offset, base::Buffer buffer) {
+  static std::size_t read(World& world, OpenFile& file, std::uint64_t offset,
+                          base::MutableBytes into) {
+    if (!into.empty() && world.chance(world.faults().rot_on_read)) {
+      const std::uint64_t place = offset + world.random().below(into.size());
+      world.trace(TraceKind::Fault, file.inode->id, place);
+      DiskImage::flip_bit(*file.inode, place, static_cast<unsigned>(world.random().below(8)));
+    }
+    const std::size_t bytes = file.image.read(*file.inode, offset, into);
+    world.trace(TraceKind::DiskRead, file.inode->id, bytes);
+    return bytes;
+  }
+
+  // One change of the file: a power cut tears anywhere in it.
+  static base::Result<std::vector<base::Buffer>> write(SimDisk& disk, OpenFile& file,
+                                                       const std::string& path,
+                                                       std::uint64_t offset,
+                                                       std::vector<base::Buffer> pieces) {
     World& world = disk.world_;
     if (disk.fails(DiskOp::Write, world.faults().fail_write)) {
       return failed("cannot write", path, EIO);
     }
-    const int error = file.image.write(*file.inode, offset, buffer.view());
+    std::vector<std::byte> joined;
+    for (const base::Buffer& piece : pieces) {
+      joined.insert(joined.end(), piece.view().begin(), piece.view().end());
+    }
+    const int error = file.image.write(*file.inode, offset, joined);
     if (error != 0) return failed("cannot write", path, error);
-    world.trace(TraceKind::DiskWrite, file.inode->id, buffer.size());
-    return buffer;
+    world.trace(TraceKind::DiskWrite, file.inode->id, joined.size());
+    return pieces;
   }
 
   static base::Result<void> sync(SimDisk& disk, OpenFile& file, const std::string& path,
@@ -192,7 +213,7 @@ Task<base::Result<std::unique_ptr<File>>> SimDisk::open(std::string path, OpenOp
     const int error = image_.open(path, options.mode, inode);
     if (error != 0) return failed("cannot open", path, error);
     world_.trace(TraceKind::DiskName, inode->id, static_cast<std::uint64_t>(options.mode));
-    auto file = std::make_shared<OpenFile>(*this, image_, std::move(inode), epoch_);
+    auto file = std::make_shared<OpenFile>(*this, image_, std::move(inode), power_.cuts);
     return std::make_unique<SimFile>(*this, std::move(file), path, options);
   };
   base::Result<Opened> result =
@@ -262,8 +283,7 @@ Task<base::Result<std::uint64_t>> SimDisk::free_bytes(std::string path) {
 }
 
 void SimDisk::power_cut() {
-  powered_ = false;
-  ++epoch_;
+  power_.cut();
   const std::uint64_t damaged = image_.power_cut(world_.random());
   world_.trace(TraceKind::DiskLost, node_, damaged);
 }

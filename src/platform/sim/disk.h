@@ -13,6 +13,7 @@
 #include "platform/sim/disk_image.h"
 #include "platform/sim/faults.h"
 #include "platform/sim/network.h"
+#include "platform/sim/power.h"
 
 namespace ron::platform::sim {
 
@@ -43,14 +44,14 @@ class SimDisk final : public Disk {
   // What is not synced is kept, lost or torn by seed. Files opened before fail from now on, and
   // everything fails until restart().
   void power_cut();
-  void restart() noexcept { powered_ = true; }
+  void restart() noexcept { power_.on = true; }
 
   // The next `count` operations of this kind fail with an I/O error.
   void fail_next(DiskOp op, std::uint32_t count = 1) noexcept;
   // False when there is no such byte.
   bool flip_bit(std::string_view path, std::uint64_t offset, unsigned bit);
   void set_capacity(std::uint64_t bytes) noexcept { image_.set_capacity(bytes); }
-  [[nodiscard]] std::uint64_t power_cuts() const noexcept { return epoch_; }
+  [[nodiscard]] std::uint64_t power_cuts() const noexcept { return power_.cuts; }
   [[nodiscard]] std::uint64_t used_bytes() const noexcept { return image_.used(); }
 
  private:
@@ -60,6 +61,9 @@ class SimDisk final : public Disk {
                                 std::move_only_function<base::Result<T>()> effect);
   Task<base::Result<void>> change_names(std::string what, std::string path,
                                         std::move_only_function<int()> effect);
+  [[nodiscard]] bool told_to_fail(DiskOp op) const noexcept {
+    return fail_next_[static_cast<std::size_t>(op)] != 0;
+  }
   [[nodiscard]] bool fails(DiskOp op, PerMillion rate);
   [[nodiscard]] Duration sync_time();
 
@@ -67,8 +71,7 @@ class SimDisk final : public Disk {
   NodeId node_;
   DiskOptions options_;
   DiskImage image_;
-  bool powered_ = true;
-  std::uint64_t epoch_ = 0;  // counts power cuts
+  Power power_;
   std::array<std::uint32_t, kDiskOps> fail_next_{};
 };
 

@@ -9,6 +9,7 @@
 #include "platform/sim/devices.h"
 #include "platform/sim/disk.h"
 #include "platform/sim/executor.h"
+#include "platform/sim/key_value.h"
 #include "platform/sim/net.h"
 
 namespace ron::platform::sim {
@@ -17,6 +18,7 @@ struct NodeOptions {
   std::size_t cores = 1;
   Duration wall_skew{};
   DiskOptions disk = {};
+  SimKeyValueOptions key_values = {};
   BlockingOptions blocking = {};
 };
 
@@ -36,11 +38,13 @@ class Node {
   [[nodiscard]] SimClock& clock() noexcept { return clock_; }
   [[nodiscard]] SimNet& net() noexcept { return net_; }
   [[nodiscard]] SimDisk& disk() noexcept { return disk_; }
+  [[nodiscard]] SimKeyValues& key_values() noexcept { return key_values_; }
   [[nodiscard]] SimSignals& signals() noexcept { return signals_; }
   [[nodiscard]] SimBlocking& blocking() noexcept { return blocking_; }
 
   // The machine goes dark: connections end without a word, unsynced bytes and names are kept, lost
-  // or torn by seed. Destroy the services that ran on it next, then restart() and build new ones.
+  // or torn by seed, and so are unflushed batches of key-value maps. Destroy the services that ran
+  // on it next, then restart() and build new ones.
   void power_cut();
   void restart();
 
@@ -52,6 +56,7 @@ class Node {
   SimRandom random_;
   SimNet net_;
   SimDisk disk_;
+  SimKeyValues key_values_;
   SimSignals signals_;
   SimBlocking blocking_;
   NoSendArena send_arena_;

@@ -42,7 +42,10 @@ namespace ron::platform::sim {
   X(PowerCut, "power-cut", "node, -")                           \
   X(Restart, "restart", "node, -")                              \
   X(Blocking, "blocking", "node, queue depth")                  \
-  X(Signal, "signal", "node, signal")
+  X(Signal, "signal", "node, signal")                           \
+  X(KeyValueWrite, "key-value-write", "node, changes")          \
+  X(KeyValueFlush, "key-value-flush", "node, batches in all")   \
+  X(KeyValueLost, "key-value-lost", "node, batches")
 
 enum class TraceKind : std::uint8_t {
 #define RON_X(name, text, numbers) name,
