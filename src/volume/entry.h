@@ -70,6 +70,12 @@ struct PartEntry {
 struct SegmentEntry {
   std::uint64_t bytes = 0;
   std::uint64_t live_bytes = 0;
+
+  // What removing the segment would free.
+  [[nodiscard]] std::uint64_t dead_bytes() const noexcept {
+    const std::uint64_t used = live_bytes + kSegmentHeadBytes;
+    return bytes > used ? bytes - used : 0;
+  }
   friend bool operator==(const SegmentEntry&, const SegmentEntry&) = default;
 };
 

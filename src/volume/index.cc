@@ -351,6 +351,12 @@ void Draft::set_quarantine(const base::ObjectId& id, QuarantineEntry entry) {
   quarantine_[id] = entry;
 }
 
+std::uint64_t Draft::live_bytes(std::uint64_t segment) const {
+  const auto change = segments_.find(segment);
+  return changed_segment(segment, change != segments_.end() ? change->second : SegmentChange{})
+      .live_bytes;
+}
+
 void Draft::drop_segment(std::uint64_t segment) { segments_[segment].dropped = true; }
 
 void Draft::set_position(std::uint64_t segment, std::uint64_t offset) {

@@ -70,6 +70,8 @@ class Draft {
   void set_quarantine(const base::ObjectId& id, QuarantineEntry entry);
   // Removes what refers to a Deleted or UploadEnded record that nobody needs any more.
   platform::Task<base::Result<void>> forget(const Record* record, Place place);
+  // Bytes of the segment that entries refer to.
+  [[nodiscard]] std::uint64_t live_bytes(std::uint64_t segment) const;
   void drop_segment(std::uint64_t segment);
   // The log has been applied up to here.
   void set_position(std::uint64_t segment, std::uint64_t offset);

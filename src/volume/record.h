@@ -30,6 +30,8 @@ enum class RecordKind : std::uint8_t {
 };
 
 inline constexpr std::uint64_t kRecordAlignment = 8;
+inline constexpr std::size_t kSegmentHeadBytes = 96;  // what a segment starts with
+static_assert(kSegmentHeadBytes % kRecordAlignment == 0);
 inline constexpr std::size_t kTenantBytes = 64;
 inline constexpr std::size_t kFixedHeadBytes = 144;
 inline constexpr std::size_t kChecksumBytes = 8;

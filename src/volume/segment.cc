@@ -92,6 +92,30 @@ std::optional<Identity> parse_identity(std::string_view text) {
   return encode(identity) == text ? std::optional(identity) : std::nullopt;
 }
 
+platform::Task<base::Result<base::Buffer>> read_bytes(SegmentPtr segment, std::uint64_t offset,
+                                                      std::size_t bytes) {
+  base::Buffer buffer(bytes);
+  const std::optional<std::size_t> there = segment->file->try_read_at(offset, buffer.span());
+  if (there) {
+    buffer.resize(*there);
+    co_return buffer;
+  }
+  auto read = co_await segment->file->read_at(offset, std::move(buffer));
+  co_return read;
+}
+
+platform::Task<base::Result<StoredRecord>> read_record(SegmentPtr segment, Seal seal, Place place) {
+  const std::size_t wanted = std::size_t{place.head_bytes} + place.payload_bytes;
+  auto bytes = co_await read_bytes(segment, place.offset, wanted);
+  if (!bytes) co_return base::fail(std::move(bytes.error()));
+  auto record = parse_record(bytes->view(), {seal, segment->number, place.offset});
+  const bool sound = record && bytes->size() == wanted &&
+                     record->head_bytes() == place.head_bytes &&
+                     record->payload_bytes == place.payload_bytes;
+  if (!sound) co_return base::fail(base::Code::IntegrityFail, "a stored record is damaged");
+  co_return StoredRecord{std::move(*record), std::move(*bytes)};
+}
+
 SegmentScanner::SegmentScanner(SegmentPtr segment, Seal seal, std::uint64_t begin,
                                std::uint64_t end)
     : segment_(std::move(segment)),

@@ -40,9 +40,6 @@ struct SegmentHead {
   LogPosition closes;
   friend bool operator==(const SegmentHead&, const SegmentHead&) = default;
 };
-inline constexpr std::size_t kSegmentHeadBytes = 96;
-static_assert(kSegmentHeadBytes % kRecordAlignment == 0);
-
 std::string encode(const SegmentHead& head);  // kSegmentHeadBytes
 std::optional<SegmentHead> parse_segment_head(base::ByteView bytes);
 
@@ -56,9 +53,26 @@ std::optional<Identity> parse_identity(std::string_view text);
 // segment's removal. Any executor.
 struct Segment {
   std::uint64_t number = 0;
+  std::optional<LogPosition> closes;  // nothing: the head is damaged
   std::shared_ptr<platform::File> file;
 };
 using SegmentPtr = std::shared_ptr<const Segment>;
+
+// Bytes of the segment, shorter only at the end of the file; without waiting if memory has them.
+// Cancel-safe.
+platform::Task<base::Result<base::Buffer>> read_bytes(SegmentPtr segment, std::uint64_t offset,
+                                                      std::size_t bytes);
+
+// A whole record, its head checked and its payload not. IntegrityFail if there is none.
+// Cancel-safe.
+struct StoredRecord {
+  Record record;
+  base::Buffer bytes;  // head and payload
+  [[nodiscard]] base::ByteView payload() const noexcept {
+    return bytes.view().subspan(record.head_bytes(), record.payload_bytes);
+  }
+};
+platform::Task<base::Result<StoredRecord>> read_record(SegmentPtr segment, Seal seal, Place place);
 
 // A record as a scan found it.
 struct FoundRecord {

@@ -41,7 +41,7 @@ Task<void> scan(platform::Disk* disk, const Image* image, std::vector<std::uint6
   auto file = co_await disk->open("/s", {platform::OpenMode::CreateOrOpen, false});
   auto written = co_await (*file)->write_at(0, buffer_of(image->bytes));
   EXPECT_TRUE(written.has_value());
-  auto segment = std::make_shared<Segment>(Segment{kNumber, std::move(*file)});
+  auto segment = std::make_shared<Segment>(Segment{kNumber, {}, std::move(*file)});
   SegmentScanner scanner(segment, kSeal, 0, image->bytes.size());
   for (;;) {
     auto found = co_await scanner.next();

@@ -45,6 +45,9 @@ struct NewObject {
   base::ObjectId id;   // the bytes were hashed to it by the caller
   base::Buffer bytes;  // at most base::limits::kDecodedBytes
   std::string tenant;
+  // Values of its groups if the caller has them (b3::group_values); else the volume hashes again
+  // what has more than one group.
+  std::vector<b3::ChainingValue> groups;
 };
 
 struct Upload {
