@@ -46,6 +46,9 @@ struct NewObject {
   base::ObjectId id;   // the bytes were hashed to it by the caller
   base::Buffer bytes;  // at most base::limits::kDecodedBytes
   std::string tenant;
+  // Values of its groups if the caller has them (b3::group_values); else the volume hashes again
+  // what has more than one group.
+  std::vector<b3::ChainingValue> groups;
 };
 
 struct Upload {
@@ -122,10 +125,13 @@ struct VolumeHealth {
 // How far the check of everything stored has come.
 struct ScrubProgress {
   bool running = false;
-  std::uint64_t checked_bytes = 0;  // of the run that goes on, or of the last one
-  std::uint64_t total_bytes = 0;
-  std::uint64_t damaged = 0;         // objects it found
-  std::int64_t finished_unix_s = 0;  // of the last whole run; 0: none yet
+  std::uint64_t bytes_done = 0;  // of this pass, or of the last one
+  std::uint64_t bytes_total = 0;
+  std::int64_t started_unix_s = 0;   // of the last pass; 0: there was none
+  std::int64_t finished_unix_s = 0;  // 0: not yet
+  std::uint64_t found = 0;           // damaged objects of this pass
+  std::uint64_t passes = 0;          // finished since the start
+  std::uint64_t eta_s = 0;           // until this pass is over, at the pace so far
 };
 
 // What an operator may ask of a medium that needs care. Any executor; never waits.

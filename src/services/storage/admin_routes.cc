@@ -81,8 +81,12 @@ void write_volume(base::JsonWriter& json, volume::Volume& volume) {
   if (const volume::Maintenance* maintenance = volume.maintenance()) {
     const volume::ScrubProgress scrub = maintenance->scrub_progress();
     json.key("scrub").begin_object().key("running").value(scrub.running);
-    json.key("checked_bytes").value(scrub.checked_bytes);
-    json.key("total_bytes").value(scrub.total_bytes).key("damaged").value(scrub.damaged);
+    json.key("checked_bytes").value(scrub.bytes_done).key("total_bytes").value(scrub.bytes_total);
+    json.key("damaged").value(scrub.found).key("passes").value(scrub.passes);
+    if (scrub.running) json.key("eta_s").value(scrub.eta_s);
+    if (scrub.started_unix_s != 0) {
+      json.key("started_at").value(auth::print_rfc3339(scrub.started_unix_s));
+    }
     if (scrub.finished_unix_s != 0) {
       json.key("finished_at").value(auth::print_rfc3339(scrub.finished_unix_s));
     }

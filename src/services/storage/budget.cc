@@ -6,6 +6,7 @@
 #include "http/wire.h"
 #include "observe/log.h"
 #include "services/storage/core.h"
+#include "volume/options.h"
 
 namespace ron::storage {
 namespace {
@@ -23,11 +24,11 @@ constexpr std::uint64_t kDecodeGrowth = 3;
 constexpr std::uint64_t kWorkItemBytes = kWorkLanes * sizeof(std::optional<Job>);
 // What an open upload takes here besides its parts, which are on a volume, rounded up.
 constexpr std::uint64_t kOpenUploadBytes = 512;
-// What is being written at once: two batches of as many bytes as a batch may have.
-constexpr std::uint64_t kCommitBatches = 2;
-constexpr std::uint64_t kCommitBatchBytes = 64 * base::kMiB;
-// Blocks of one volume's index.
-constexpr std::uint64_t kIndexCacheBytes = 32 * base::kMiB;
+// Bytes of writes are counted with the requests in flight until they are acknowledged; a batch adds
+// a copy of its small ones.
+constexpr std::uint64_t kCommitBatches = 1;
+// Besides its cache: what an index gathers before it writes it out, and its tables' own.
+constexpr std::uint64_t kIndexOwnBytes = 64 * base::kMiB;
 // Producers fill one buffer while the writer empties the other.
 constexpr std::uint64_t kLogBuffers = 2;
 
@@ -63,8 +64,11 @@ std::vector<Addend> memory_budget(const StorageConfig& config) {
   sum.push_back({"objects being loaded (storage.get_workers)", config.get_workers,
                  base::limits::kDecodedBytes});
   sum.push_back({"writes being made durable (storage.data_dirs)", volumes * kCommitBatches,
-                 kCommitBatchBytes});
-  sum.push_back({"index (storage.data_dirs)", volumes, kIndexCacheBytes});
+                 volume::kBatchBytes});
+  sum.push_back({"index (storage.index_cache_bytes, storage.data_dirs)", volumes,
+                 config.index_cache_bytes.bytes + kIndexOwnBytes});
+  sum.push_back({"part tables of large objects (storage.data_dirs)", volumes,
+                 volume::Options().part_table_bytes});
   return sum;
 }
 

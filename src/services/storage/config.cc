@@ -72,6 +72,8 @@ void add_store_keys(config::Group<StorageConfig>& group) {
   group.add(config::size_key("segment_bytes", &C::segment_bytes, "256MiB",
                              {.min = "16MiB", .max = "16GiB"}, Reload::Restart,
                              "a file of objects is closed once it is that large"));
+  group.add(config::size_key("index_cache_bytes", &C::index_cache_bytes, "128MiB", {.min = "1MiB"},
+                             Reload::Restart, "memory for the index of each data directory"));
   group.add(config::duration_key("commit_window", &C::commit_window, "1ms", {.max = "1s"},
                                  Reload::Hot,
                                  "how long a write may wait for others to share its sync"));
@@ -114,6 +116,10 @@ config::Group<StorageConfig> keys() {
   group.add(config::count_key("channels.work", &C::work_capacity, std::to_string(kWork.capacity),
                               {.min = "1", .max = "65536"}, Reload::Restart,
                               "requests waiting for a worker before 429 Busy"));
+  group.add(config::count_key("channels.commit", &C::commit_capacity,
+                              std::to_string(kCommit.capacity), {.min = "1", .max = "65536"},
+                              Reload::Restart,
+                              "writes waiting for the disk before workers wait too"));
   group.add(config::count_key("channels.events", &C::events_capacity,
                               std::to_string(kEvents.capacity), {.min = "1", .max = "65536"},
                               Reload::Restart,

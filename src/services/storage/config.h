@@ -44,6 +44,7 @@ struct StorageConfig {
   base::Size cache_bytes{};
   base::Size chunk_size{};
   base::Size segment_bytes{};
+  base::Size index_cache_bytes{};
   base::Duration commit_window{};
   base::Size min_free_bytes{};
   std::uint64_t get_workers = 0;
@@ -52,6 +53,7 @@ struct StorageConfig {
   QuotaConfig quota;
   ScrubConfig scrub;
   std::uint64_t work_capacity = 0;
+  std::uint64_t commit_capacity = 0;
   std::uint64_t events_capacity = 0;
   base::Duration debug_work_delay{};
 };

@@ -39,6 +39,7 @@ Core::Core(runtime::Topology& topology, const StorageConfig& config, platform::H
 
 void Core::adopt(Volumes volumes) {
   memory_ = volumes.memory;
+  disks_ = std::move(volumes.disks);
   volumes_.adopt(std::move(volumes.all));
 }
 
@@ -49,6 +50,7 @@ void Core::apply(const StorageConfig& config) {
   } else {
     cache_.set_capacity(config.cache_bytes.bytes);
   }
+  for (volume::DiskVolume* const disk : disks_) disk->apply(tuning_of(config));
   host_.send_arena.set_limit(config.cache_bytes.bytes);
   quotas_.apply(config.quota);
   uploads_.set_max_open(config.uploads.max_open);
@@ -56,6 +58,10 @@ void Core::apply(const StorageConfig& config) {
   piece_timeout_ns_.store(config.server.read_timeout.count(), kRelaxed);
   expire_after_s_.store(seconds(config.uploads.expire_after), kRelaxed);
   work_delay_ns_.store(config.debug_work_delay.count(), kRelaxed);
+}
+
+void Core::note_corrupt(const base::ObjectId& id, std::uint64_t group) {
+  events_.send({StorageEvent::Kind::Corrupt, id, group});
 }
 
 std::uint64_t Core::memory_bytes() const noexcept {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -74,9 +75,13 @@ class Core final : public Api {
 
   void apply(const StorageConfig& config);
 
+  // A volume found that stored bytes do not match their address: tells listeners.
+  void note_corrupt(const base::ObjectId& id, std::uint64_t group);
+
   // For operators.
   [[nodiscard]] VolumeSet& volumes() noexcept { return volumes_; }
   [[nodiscard]] const VolumeSet& volumes() const noexcept { return volumes_; }
+  [[nodiscard]] std::span<volume::DiskVolume* const> disks() const noexcept { return disks_; }
   [[nodiscard]] const ObjectCache& cache() const noexcept { return cache_; }
   [[nodiscard]] const WorkQueue& work() const noexcept { return work_; }
   [[nodiscard]] const UploadTable& uploads() const noexcept { return uploads_; }
@@ -104,7 +109,8 @@ class Core final : public Api {
   [[nodiscard]] std::int64_t now_s() const noexcept { return host_.clock.unix_ms() / 1000; }
 
   platform::Host host_;
-  RamVolume* memory_ = nullptr;  // amnesia: one of volumes_
+  RamVolume* memory_ = nullptr;             // amnesia: the one of volumes_
+  std::vector<volume::DiskVolume*> disks_;  // otherwise: all of volumes_
   // What a change needs when its reply comes stands before the volumes and the queue, which hold
   // replies.
   ObjectCache cache_;

@@ -1,6 +1,5 @@
 // Core: reading objects.
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -12,21 +11,6 @@ using base::Code;
 using base::fail;
 using base::Result;
 using platform::Task;
-
-namespace {
-
-// The first bad group, as the volume said it.
-std::uint64_t group_of(const base::Error& error) {
-  for (const auto& [key, value] : error.details) {
-    if (key != "group") continue;
-    std::uint64_t group = 0;
-    std::from_chars(value.data(), value.data() + value.size(), group);
-    return group;
-  }
-  return 0;
-}
-
-}  // namespace
 
 ObjectPtr Core::hot(const base::ObjectId& id) const {
   if (memory_ != nullptr) return memory_->store().find(id);
@@ -81,13 +65,11 @@ Task<Result<volume::Piece>> Core::read(Found found, ReadWish wish) {
 Task<Result<volume::Piece>> Core::read_now(Found found, std::uint64_t offset,
                                            std::uint64_t length) {
   volume::Volume* const volume = found.at.volume;
-  const base::ObjectId id = found.id();
   Result<volume::Piece> piece = co_await volume->read(std::move(found.at.object), offset, length);
   if (piece) {
     read_bytes_.add(piece->bytes.size());
   } else if (piece.error().code == Code::IntegrityFail) {
     integrity_fails_.add();
-    events_.send({StorageEvent::Kind::Corrupt, id, group_of(piece.error())});
   }
   co_return piece;
 }

@@ -3,7 +3,9 @@
 // What has to be so before a client hears of its change, and also when it has gone meanwhile, is
 // done as the reply is delivered (before_delivery).
 #include <algorithm>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "b3/hash.h"
 #include "services/storage/core.h"
@@ -46,6 +48,19 @@ std::uint64_t arrived_parts(const volume::UploadState& state) {
   return count;
 }
 
+// Volumes keep them for what has more than one group, and they make the address: hashed once.
+std::vector<b3::ChainingValue> values_of_groups(base::ByteView bytes) {
+  if (bytes.size() <= b3::kGroupBytes) return {};
+  std::vector<b3::ChainingValue> values(b3::group_count(bytes.size()));
+  b3::group_values(bytes, 0, values);
+  return values;
+}
+
+base::ObjectId address_of(base::ByteView bytes, std::span<const b3::ChainingValue> groups) {
+  if (groups.empty()) return b3::hash(bytes);
+  return *b3::root_of(bytes.size(), b3::kGroupBytes, groups);
+}
+
 Result<Stored> stored(const Result<volume::Added>& added) {
   if (!added) return fail(added.error());
   return Stored{added->id, added->length, added->is_new};
@@ -82,7 +97,9 @@ Task<Result<Stored>> Core::put(NewBytes wish, runtime::Deadline deadline) {
 
 // Checks the bytes against their address before anyone can see them.
 Task<void> Core::run(PutJob job) {
-  const base::ObjectId id = b3::hash(job.bytes.view());
+  volume::NewObject object;
+  object.groups = values_of_groups(job.bytes.view());
+  const base::ObjectId id = object.id = address_of(job.bytes.view(), object.groups);
   if (job.expected && *job.expected != id) {
     std::move(*job.reply)
         .send(fail(base::Error(Code::HashMismatch, "the bytes have another address")
@@ -100,7 +117,8 @@ Task<void> Core::run(PutJob job) {
         if (added != nullptr) announce_stored(*added);
       });
   volume::Volume* const volume = co_await volumes_.for_put(id);
-  volume::NewObject object{id, std::move(job.bytes), std::move(job.tenant)};
+  object.bytes = std::move(job.bytes);
+  object.tenant = std::move(job.tenant);
   co_await volume->put(std::move(object), job.deadline, std::move(*job.reply));
 }
 

@@ -122,7 +122,9 @@ kit::Readiness Service::readiness() const {
 
 platform::Task<base::Result<Endpoints>> Service::start() {
   const auto config = settings();
-  auto volumes = co_await make_volumes(host_, config, directories_);
+  auto volumes = co_await make_volumes(
+      host_, &topology_, config, directories_,
+      [this](const base::ObjectId& id, std::uint64_t group) { core_.note_corrupt(id, group); });
   if (!volumes) co_return base::fail(std::move(volumes.error()));
   core_.adopt(std::move(*volumes));
   const auto bind = endpoint(config->bind);
@@ -154,6 +156,10 @@ void Service::start_tasks() {
                     [this](Shutdown stop) { return core_.auditor(log_, std::move(stop)); });
   supervisor_.start(kReloaderTask, *cores[0],
                     [this](Shutdown stop) { return reloader(std::move(stop)); });
+  std::size_t core = 0;
+  for (volume::DiskVolume* const disk : core_.disks()) {
+    start_disk_tasks(disk, *cores[core++ % cores.size()]);
+  }
   for (std::size_t i = 0; i < config->put_workers; ++i) {
     supervisor_.start(kPutWorkerTask, *cores[i % cores.size()],
                       [this](Shutdown stop) { return core_.put_worker(std::move(stop)); });
@@ -166,6 +172,19 @@ void Service::start_tasks() {
     supervisor_.start(kListenerTask, *cores[i],
                       [this, i](Shutdown stop) { return server_.run(i, std::move(stop)); });
   }
+}
+
+// The writer comes first and stops last: the others, and every worker, wait for it.
+void Service::start_disk_tasks(volume::DiskVolume* disk, platform::Executor& core) {
+  using runtime::Shutdown;
+  supervisor_.start(kCommitterTask, core,
+                    [disk](Shutdown stop) { return disk->committer(std::move(stop)); });
+  supervisor_.start(kRecovererTask, core,
+                    [disk](Shutdown stop) { return disk->recoverer(std::move(stop)); });
+  supervisor_.start(kCompactorTask, core,
+                    [disk](Shutdown stop) { return disk->compactor(std::move(stop)); });
+  supervisor_.start(kScrubberTask, core,
+                    [disk](Shutdown stop) { return disk->scrubber(std::move(stop)); });
 }
 
 // Hands each new configuration to every core, and first the one it finds: a reload may have come

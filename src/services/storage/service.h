@@ -71,6 +71,7 @@ class Service {
   runtime::SupervisorEvents events();
   void add_gauges();
   void start_tasks();
+  void start_disk_tasks(volume::DiskVolume* disk, platform::Executor& core);
   platform::Task<void> reloader(runtime::Shutdown shutdown);
   platform::Task<base::Result<platform::Endpoint>> open_listener(http::Server* server,
                                                                  config::Address to);

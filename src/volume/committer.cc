@@ -1,0 +1,363 @@
+#include "volume/committer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "volume/planner.h"
+
+namespace ron::volume {
+namespace {
+
+using base::Code;
+using base::Result;
+using platform::Task;
+using namespace std::chrono_literals;
+
+constexpr base::Duration kSpaceCheckEvery = 100ms;
+constexpr base::Duration kProbeEvery = 1s;
+
+base::Error recovering_error() { return {Code::Degraded, "the volume's index is being made anew"}; }
+
+// Frees space or needs next to none: allowed when the disk is full.
+bool frees_space(const Job& job) noexcept {
+  return !std::holds_alternative<PutJob>(job) && !std::holds_alternative<PartJob>(job) &&
+         !std::holds_alternative<BeginJob>(job) && !std::holds_alternative<CommitJob>(job);
+}
+
+bool runs_between(const Job& job) noexcept {
+  return std::holds_alternative<SealJob>(job) || std::holds_alternative<PauseJob>(job) ||
+         std::holds_alternative<DropJob>(job);
+}
+
+base::Buffer buffer_of(std::string_view text) {
+  base::Buffer buffer(text.size());
+  std::memcpy(buffer.data(), text.data(), text.size());
+  return buffer;
+}
+
+}  // namespace
+
+void Committer::start_at(LogPosition end, std::uint64_t next_segment) {
+  end_ = end;
+  next_segment_ = std::max(next_segment, end.segment + 1);
+  file_.reset();
+  writing_ = false;
+  unflushed_bytes_ = 0;
+}
+
+Task<void> Committer::run(runtime::Shutdown shutdown) {
+  if (writing_) co_await abandon_segment();  // an earlier run ended in the middle of a batch
+  for (;;) {
+    std::optional<Job> job = co_await first_job(shutdown);
+    if (!job) break;
+    if (!runs_between(*job)) {
+      Jobs jobs;
+      jobs.push_back(std::move(*job));
+      job = co_await gather(&jobs);
+      co_await commit(std::move(jobs));
+      while (!deferred_.empty()) co_await commit(std::exchange(deferred_, {}));
+    }
+    if (job) co_await between(std::move(*job));
+  }
+  static_cast<void>(co_await flush_index());
+}
+
+// The next job, or nothing when it is time to stop. While writes fail, what keeps them from working
+// is tried every second, so that health recovers without traffic.
+Task<std::optional<Job>> Committer::first_job(runtime::Shutdown shutdown) {
+  for (;;) {
+    const bool troubled = !state_->recovering() && !state_->health().writable;
+    if (!troubled) {
+      auto job = co_await jobs_->recv_or_stop(shutdown);
+      if (!job) co_return std::nullopt;
+      co_return std::move(*job);
+    }
+    auto job = co_await jobs_->recv(runtime::Deadline::in(kProbeEvery));
+    if (job) co_return std::move(*job);
+    if (job.error() == runtime::Waited::Closed || shutdown.requested()) co_return std::nullopt;
+    co_await probe();
+  }
+}
+
+Task<std::optional<Job>> Committer::gather(Jobs* jobs) {
+  const runtime::Deadline window = runtime::Deadline::in(state_->tuning().commit_window);
+  std::uint64_t bytes = 0;
+  for (const Job& job : *jobs) bytes += payload_bytes(job);
+  while (jobs->size() < kBatchJobs && bytes < kBatchBytes) {
+    std::optional<Job> job = jobs_->try_recv();
+    if (!job) {
+      const bool more = state_->expected_writes.load(std::memory_order_relaxed) > 0;
+      if (!more || window.passed()) break;
+      auto received = co_await jobs_->recv(window);
+      if (!received) break;
+      job = std::move(*received);
+    }
+    if (runs_between(*job)) co_return job;
+    bytes += payload_bytes(*job);
+    jobs->push_back(std::move(*job));
+  }
+  co_return std::nullopt;
+}
+
+Task<void> Committer::commit(Jobs jobs) {
+  if (state_->recovering()) {
+    for (Job& job : jobs) refuse(std::move(job), recovering_error());
+    co_return;
+  }
+  std::uint64_t needed = 0;
+  for (const Job& job : jobs) needed += payload_bytes(job);
+  auto room = co_await check_space(needed);
+  if (!room) {
+    note_failure(room.error());
+    Jobs allowed;
+    for (Job& job : jobs) {
+      if (frees_space(job)) {
+        allowed.push_back(std::move(job));
+      } else {
+        refuse(std::move(job), room.error());
+      }
+    }
+    jobs = std::move(allowed);
+  }
+  const std::uint64_t offset = file_ ? end_.offset : 0;
+  if (offset != 0 && offset + needed > state_->options().segment_bytes) file_.reset();
+  const LogPosition start =
+      file_ ? end_ : LogPosition{next_segment_, std::uint64_t{kSegmentHeadBytes}};
+  const IndexPtr index = state_->index();
+  Batch batch(Draft(index.get(), &state_->ledger()), state_->identity.seal, start);
+  auto done = co_await plan_all(&jobs, &batch);
+  if (done && !batch.draft().empty()) done = co_await write(&batch);
+  if (!done) {
+    if (done.error().code == Code::IntegrityFail) state_->report_damaged_index();
+    note_failure(done.error());
+    batch.answer_all(&done.error());
+    for (Job& job : jobs) refuse(std::move(job), done.error());
+    co_return;
+  }
+  if (room && batch.has_records()) state_->set_write_trouble("");
+  batch.answer_all(nullptr);
+  if (unflushed_bytes_ > kReplayBytes) static_cast<void>(co_await flush_index());
+}
+
+// Plans every job; `jobs` keeps those that were not. Deferred ones wait for the next batch.
+Task<Result<void>> Committer::plan_all(Jobs* jobs, Batch* batch) {
+  for (std::size_t i = 0; i < jobs->size(); ++i) {
+    auto planned = co_await plan(state_, batch, &(*jobs)[i]);
+    if (!planned) {
+      jobs->erase(jobs->begin(), jobs->begin() + static_cast<std::ptrdiff_t>(i));
+      co_return base::fail(std::move(planned.error()));
+    }
+    if (*planned == Planned::Deferred) {
+      // Whatever follows waits too: it may depend on this one.
+      for (; i < jobs->size(); ++i) deferred_.push_back(std::move((*jobs)[i]));
+    }
+  }
+  jobs->clear();
+  co_return Result<void>();
+}
+
+// Makes the batch durable, then visible. After a failure the log ends where it did.
+Task<Result<void>> Committer::write(Batch* batch) {
+  writing_ = true;
+  if (batch->has_records()) {
+    auto logged = co_await write_log(batch);
+    if (!logged) {
+      co_await abandon_segment();
+      co_return logged;
+    }
+    batch->draft().set_position(batch->segment(), batch->end().offset);
+  }
+  const IndexPtr index = state_->index();
+  auto indexed = co_await index->write(batch->draft().batch());
+  if (!indexed) {
+    // Whether the batch is in the index cannot be known.
+    state_->report_damaged_index();
+    co_await abandon_segment();
+    co_return indexed;
+  }
+  state_->commit(batch->draft());
+  if (batch->has_records()) {
+    const std::uint64_t bytes = batch->end().offset - batch->start().offset;
+    unflushed_bytes_ += bytes;
+    free_bytes_ -= std::min(free_bytes_, bytes);
+    end_ = batch->end();
+  }
+  writing_ = false;
+  co_return Result<void>();
+}
+
+Task<Result<void>> Committer::write_log(Batch* batch) {
+  if (!file_) {
+    auto opened = co_await open_segment();
+    if (!opened) co_return opened;
+  }
+  auto written = co_await file_->write_gather(batch->start().offset, batch->take_pieces());
+  if (!written) co_return base::fail(std::move(written.error()));
+  if (state_->options().skip_sync) co_return Result<void>();
+  auto synced = co_await file_->sync();
+  if (!synced) co_return synced;
+  if (name_is_durable_) co_return Result<void>();
+  auto named = co_await state_->host().disk.sync_directory(state_->segments_path());
+  name_is_durable_ = named.has_value();
+  co_return named;
+}
+
+// Creates the next segment with its head, which becomes durable with what follows.
+Task<Result<void>> Committer::open_segment() {
+  writing_ = true;
+  segment_ = next_segment_++;
+  name_is_durable_ = false;
+  auto file = co_await state_->host().disk.open(state_->segment_path(segment_),
+                                                {platform::OpenMode::CreateNew, false});
+  if (!file) co_return base::fail(std::move(file.error()));
+  file_ = std::move(*file);
+  const SegmentHead head{state_->identity, segment_, end_};
+  auto written = co_await file_->write_at(0, buffer_of(encode(head)));
+  if (!written) co_return base::fail(std::move(written.error()));
+  state_->add_segment(std::make_shared<Segment>(Segment{segment_, end_, file_}));
+  co_return Result<void>();
+}
+
+// Nobody appends behind bytes of unknown state. What was not acknowledged is cut off if that is
+// possible; the head of the next segment says so in any case.
+Task<void> Committer::abandon_segment() {
+  writing_ = false;
+  const std::shared_ptr<platform::File> file = std::exchange(file_, nullptr);
+  if (end_.segment == segment_) {
+    if (file) static_cast<void>(co_await file->truncate(end_.offset));
+    co_return;
+  }
+  state_->remove_segment(segment_);
+  if (segment_ != 0) {
+    static_cast<void>(co_await state_->host().disk.remove(state_->segment_path(segment_)));
+  }
+}
+
+void Committer::note_failure(const base::Error& error) {
+  state_->set_write_trouble(error.code == Code::StorageFull ? "disk full" : "disk errors");
+}
+
+Task<Result<void>> Committer::check_space(std::uint64_t needed) {
+  const std::uint64_t least = state_->tuning().min_free_bytes;
+  const platform::TimePoint now = platform::Executor::current()->now();
+  const bool close = free_bytes_ < least + needed + kBatchBytes;
+  if (close || now - free_checked_ >= kSpaceCheckEvery) {
+    auto free = co_await state_->host().disk.free_bytes(state_->options().directory);
+    if (!free) co_return base::fail(std::move(free.error()));
+    free_bytes_ = *free;
+    free_checked_ = now;
+    state_->free_bytes.store(*free, std::memory_order_relaxed);
+  }
+  if (free_bytes_ >= least + needed) co_return Result<void>();
+  co_return base::fail(base::Error(Code::StorageFull, "the volume is full")
+                           .with("free_bytes", std::to_string(free_bytes_))
+                           .with("min_free_bytes", std::to_string(least))
+                           .with("needed_bytes", std::to_string(needed)));
+}
+
+// Tries whether writing works again: by a new segment, since that is what the next write needs.
+Task<void> Committer::probe() {
+  auto room = co_await check_space(0);
+  if (!room) co_return;
+  if (!file_) {
+    auto opened = co_await open_segment();
+    if (opened) opened = co_await file_->sync();
+    if (opened) opened = co_await state_->host().disk.sync_directory(state_->segments_path());
+    if (!opened) {
+      co_await abandon_segment();
+      co_return;
+    }
+    name_is_durable_ = true;
+    end_ = {segment_, kSegmentHeadBytes};
+    writing_ = false;
+  }
+  state_->set_write_trouble("");
+}
+
+Task<Result<void>> Committer::flush_index() {
+  const IndexPtr index = state_->index();
+  if (!index) co_return Result<void>();
+  auto flushed = co_await index->flush();
+  if (flushed) unflushed_bytes_ = 0;
+  if (!flushed && flushed.error().code == Code::IntegrityFail) state_->report_damaged_index();
+  co_return flushed;
+}
+
+Task<void> Committer::between(Job job) {
+  if (auto* seal = std::get_if<SealJob>(&job)) {
+    file_.reset();
+    std::move(seal->reply).send(true);
+  } else if (auto* pause = std::get_if<PauseJob>(&job)) {
+    file_.reset();
+    std::move(pause->reply).send(true);
+  } else if (auto* dropped = std::get_if<DropJob>(&job)) {
+    Result<bool> done = co_await drop(dropped);
+    std::move(dropped->reply).send(std::move(done));
+  }
+}
+
+// Takes a segment that nobody needs out of the index, durably, and then removes it.
+Task<Result<bool>> Committer::drop(DropJob* job) {
+  if (state_->recovering()) co_return base::fail(recovering_error());
+  const SegmentPtr segment = state_->segment(job->segment);
+  if (segment == nullptr || (file_ && segment_ == job->segment)) {
+    co_return base::fail(Code::PreconditionFailed, "the segment is in use");
+  }
+  const IndexPtr index = state_->index();
+  Draft draft(index.get(), &state_->ledger());
+  for (const DropJob::Tombstone& tombstone : job->tombstones) {
+    auto forgotten = co_await draft.forget(&tombstone.record, tombstone.place);
+    if (!forgotten) co_return base::fail(std::move(forgotten.error()));
+  }
+  if (draft.live_bytes(job->segment) != 0) {
+    co_return base::fail(Code::PreconditionFailed, "the segment still holds what counts");
+  }
+  draft.drop_segment(job->segment);
+  auto cleaned = co_await remove_void_bytes(segment);
+  if (!cleaned) co_return base::fail(std::move(cleaned.error()));
+  auto indexed = co_await index->write(draft.batch());
+  if (!indexed) {
+    state_->report_damaged_index();
+    co_return base::fail(std::move(indexed.error()));
+  }
+  state_->commit(draft);
+  auto flushed = co_await flush_index();
+  if (!flushed) co_return base::fail(std::move(flushed.error()));
+  state_->remove_segment(job->segment);
+  platform::Disk& disk = state_->host().disk;
+  auto removed = co_await disk.remove(state_->segment_path(job->segment));
+  if (!removed) co_return base::fail(std::move(removed.error()));
+  auto synced = co_await disk.sync_directory(state_->segments_path());
+  if (!synced) co_return base::fail(std::move(synced.error()));
+  co_return true;
+}
+
+// The segment's head says where the one before it ends. Before that knowledge goes, what lies
+// beyond has to.
+Task<Result<void>> Committer::remove_void_bytes(SegmentPtr segment) {
+  if (!segment->closes) co_return Result<void>();
+  const LogPosition closes = *segment->closes;
+  platform::Disk& disk = state_->host().disk;
+  for (std::uint64_t n = closes.segment + 1; n < segment->number; ++n) {
+    if (state_->segment(n) != nullptr) continue;
+    auto removed = co_await disk.remove(state_->segment_path(n));
+    if (!removed && removed.error().code != Code::NotFound) co_return removed;
+    if (!removed) continue;
+    auto synced = co_await disk.sync_directory(state_->segments_path());
+    if (!synced) co_return synced;
+  }
+  if (state_->segment(closes.segment) == nullptr) co_return Result<void>();
+  auto file = co_await disk.open(state_->segment_path(closes.segment),
+                                 {platform::OpenMode::WriteExisting, false});
+  if (!file) co_return base::fail(std::move(file.error()));
+  auto size = co_await (*file)->size();
+  if (!size) co_return base::fail(std::move(size.error()));
+  if (*size <= closes.offset) co_return Result<void>();
+  auto cut = co_await (*file)->truncate(closes.offset);
+  if (!cut) co_return cut;
+  auto synced = co_await (*file)->sync();
+  co_return synced;
+}
+
+}  // namespace ron::volume

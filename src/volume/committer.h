@@ -1,0 +1,74 @@
+// Committer: the single writer. Takes what is queued, appends it to the log, synchronises once,
+// updates the index, answers.
+//
+// A lone client pays one synchronisation and no waiting; while one is under way others queue and
+// share the next. A batch waits for writes only while some have been announced.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "platform/task.h"
+#include "runtime/mpsc.h"
+#include "runtime/shutdown.h"
+#include "volume/batch.h"
+#include "volume/jobs.h"
+#include "volume/state.h"
+
+namespace ron::volume {
+
+// One run() at a time, on one executor. The state and the channel outlive it.
+class Committer {
+ public:
+  Committer(VolumeState* state, runtime::Mpsc<Job>* jobs) : state_(state), jobs_(jobs) {}
+  Committer(const Committer&) = delete;
+  Committer& operator=(const Committer&) = delete;
+
+  // The log ends at `end`; the next segment is at least `next_segment`. Before run(), or while it
+  // is paused.
+  void start_at(LogPosition end, std::uint64_t next_segment);
+  // Until a stop is requested and nothing is queued; flushes the index at the end. An aborted or
+  // failed run may be followed by another.
+  platform::Task<void> run(runtime::Shutdown shutdown);
+
+ private:
+  using Jobs = std::vector<Job>;
+
+  platform::Task<std::optional<Job>> first_job(runtime::Shutdown shutdown);
+  // Fills `jobs`; the job that must run between batches, if one ended the gathering.
+  platform::Task<std::optional<Job>> gather(Jobs* jobs);
+  platform::Task<void> commit(Jobs jobs);
+  platform::Task<base::Result<void>> plan_all(Jobs* jobs, Batch* batch);
+  platform::Task<base::Result<void>> write(Batch* batch);
+  platform::Task<base::Result<void>> write_log(Batch* batch);
+  platform::Task<base::Result<void>> open_segment();
+  platform::Task<void> abandon_segment();
+  platform::Task<base::Result<void>> check_space(std::uint64_t needed);
+  platform::Task<void> probe();
+  void note_failure(const base::Error& error);
+
+  platform::Task<void> between(Job job);
+  platform::Task<base::Result<bool>> drop(DropJob* job);
+  platform::Task<base::Result<void>> remove_void_bytes(SegmentPtr segment);
+  platform::Task<base::Result<void>> flush_index();
+
+  VolumeState* state_;
+  runtime::Mpsc<Job>* jobs_;
+  std::vector<Job> deferred_;  // at most a batch of them, and first in the next
+
+  // The segment written to; none when the next write begins one.
+  std::shared_ptr<platform::File> file_;
+  std::uint64_t segment_ = 0;
+  std::uint64_t next_segment_ = 1;
+  bool name_is_durable_ = false;
+  LogPosition end_;  // of everything acknowledged; synced
+  bool writing_ = false;
+  std::uint64_t unflushed_bytes_ = 0;  // of log since the index was flushed
+  std::uint64_t free_bytes_ = 0;       // as measured, less what was written since
+  platform::TimePoint free_checked_{};
+};
+
+}  // namespace ron::volume

@@ -1,0 +1,73 @@
+// Compactor: gives back the space of what was deleted or replaced. Reads a sealed segment, has the
+// writer append what still counts, and then has it remove the segment. Also ends uploads that have
+// expired.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "base/result.h"
+#include "platform/task.h"
+#include "runtime/mpsc.h"
+#include "runtime/shutdown.h"
+#include "volume/jobs.h"
+#include "volume/reader.h"
+#include "volume/state.h"
+
+namespace ron::volume {
+
+// One run() at a time, on any executor. Copies travel in jobs of at most kCopyBytes, one at a time,
+// so that clients' writes wait for little. State, channel and reader outlive it.
+class Compactor {
+ public:
+  Compactor(VolumeState* state, runtime::Mpsc<Job>* jobs, Reader* reader)
+      : state_(state), jobs_(jobs), reader_(reader) {}
+  Compactor(const Compactor&) = delete;
+  Compactor& operator=(const Compactor&) = delete;
+
+  platform::Task<void> run(runtime::Shutdown shutdown);
+  // A pass over everything with anything dead, soon. Any thread.
+  void request() noexcept { requested_.store(true, std::memory_order_release); }
+  // Segments removed by one pass: those with at least the configured share dead, or all with
+  // anything dead. Cancel-safe: what was copied stays copied.
+  platform::Task<base::Result<std::uint64_t>> pass(bool everything, runtime::Shutdown shutdown);
+  // Ends uploads whose time has come; how many. Cancel-safe.
+  platform::Task<base::Result<std::uint64_t>> expire(std::int64_t now_unix_s);
+
+ private:
+  static constexpr std::uint64_t kCopyBytes = 1 * base::kMiB;
+  static constexpr std::size_t kCopyRecords = 64;
+
+  struct Findings {
+    std::vector<DropJob::Tombstone> tombstones;  // nobody needs them any more
+    bool stuck = false;                          // something that counts cannot be copied
+  };
+
+  [[nodiscard]] std::vector<std::uint64_t> candidates(bool everything) const;
+  platform::Task<base::Result<bool>> compact(std::uint64_t number, runtime::Shutdown shutdown);
+  platform::Task<base::Result<Findings>> copy_live(SegmentPtr segment, std::uint64_t end,
+                                                   runtime::Shutdown shutdown);
+  platform::Task<base::Result<void>> flush(std::vector<Copy>* copies);
+
+  VolumeState* state_;
+  runtime::Mpsc<Job>* jobs_;
+  Reader* reader_;
+  std::atomic<bool> requested_ = false;
+  std::set<std::uint64_t> stuck_;  // segments that hold damage
+};
+
+// Submits a job that is made with the reply it owes, and waits for the answer. Cancel-safe: the job
+// may still happen.
+template <class T, class Make>
+platform::Task<base::Result<T>> ask(runtime::Mpsc<Job>* jobs, Make make) {
+  auto [sender, receiver] = runtime::oneshot<base::Result<T>>();
+  auto sent = co_await jobs->send(make(std::move(sender)), runtime::Deadline());
+  if (!sent) co_return base::fail(base::Code::Canceled, "the volume is stopping");
+  auto answer = co_await receiver.recv(runtime::Deadline());
+  if (!answer) co_return base::fail(base::Code::Canceled, "the volume is stopping");
+  co_return std::move(*answer);
+}
+
+}  // namespace ron::volume

@@ -1,0 +1,123 @@
+// DiskVolume: objects in a directory of a local disk. See README.md for the format and its rules.
+//
+// The owner declares in its wires.h one channel (Mpsc, wait), one lock and the four tasks, opens
+// the volume, supervises the tasks, and lets them end before the volume goes. Start the committer
+// first and stop it last: the others wait for it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "platform/host.h"
+#include "runtime/mpsc.h"
+#include "runtime/shutdown.h"
+#include "runtime/topology.h"
+#include "volume/committer.h"
+#include "volume/compactor.h"
+#include "volume/options.h"
+#include "volume/reader.h"
+#include "volume/recovery.h"
+#include "volume/scrubber.h"
+#include "volume/state.h"
+#include "volume/volume.h"
+
+namespace ron::volume {
+
+// A write that is on its way: while one is announced, a batch waits for it up to the commit window.
+// Drop it once the write was submitted, or given up. Must not outlive the volume.
+class [[nodiscard]] ExpectedWrite {
+ public:
+  ExpectedWrite() = default;
+  explicit ExpectedWrite(std::atomic<std::uint32_t>* count) noexcept : count_(count) {
+    count_->fetch_add(1, std::memory_order_relaxed);
+  }
+  ExpectedWrite(ExpectedWrite&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
+  ExpectedWrite& operator=(ExpectedWrite&& other) noexcept {
+    std::swap(count_, other.count_);
+    return *this;
+  }
+  ~ExpectedWrite() {
+    if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint32_t>* count_ = nullptr;
+};
+
+class DiskVolume final : public Volume, private Maintenance {
+ public:
+  // Called with an object that was found damaged and its first bad group, on the executor that
+  // found it; must not wait.
+  using OnCorrupt = std::function<void(const base::ObjectId&, std::uint64_t group)>;
+
+  // `commit_decl` and `lock_decl` are the owner's declarations: the writer's queue, which waits
+  // when full, and the lock of everything the volume's parts share.
+  DiskVolume(platform::Host host, runtime::Topology& topology,
+             const runtime::ChannelDecl& commit_decl, std::size_t commit_capacity,
+             const runtime::LockDecl& lock_decl, Options options, OnCorrupt on_corrupt = {});
+
+  // Opens or makes the directory and replays the tail of the log. When it returns the volume can
+  // be used, though health() may say that the index is still to be made anew. Once. Cancel-safe in
+  // that a volume whose open was aborted can only be destroyed.
+  platform::Task<base::Result<void>> open();
+
+  // The tasks, each to be supervised; any executor. They may be started again after a failure.
+  platform::Task<void> committer(runtime::Shutdown shutdown);
+  platform::Task<void> recoverer(runtime::Shutdown shutdown);
+  platform::Task<void> compactor(runtime::Shutdown shutdown);
+  platform::Task<void> scrubber(runtime::Shutdown shutdown);
+
+  // Any thread.
+  [[nodiscard]] ExpectedWrite expect_write() noexcept {
+    return ExpectedWrite(&state_.expected_writes);
+  }
+  // On an executor.
+  void apply(const Tuning& tuning);
+  void request_compaction() override { compactor_.request(); }
+  void request_scrub() override { scrubber_.request(); }
+  [[nodiscard]] ScrubProgress scrub_progress() const override { return scrubber_.progress(); }
+  // Ends uploads that have expired; how many. The compactor does so every minute. Cancel-safe.
+  platform::Task<base::Result<std::uint64_t>> expire(std::int64_t now_unix_s) {
+    return compactor_.expire(now_unix_s);
+  }
+
+  // See Volume.
+  platform::Task<base::Result<Located>> locate(base::ObjectId id) override;
+  platform::Task<base::Result<Piece>> read(Located object, std::uint64_t offset,
+                                           std::uint64_t length) override;
+  platform::Task<void> put(NewObject object, runtime::Deadline deadline,
+                           Reply<Added> reply) override;
+  platform::Task<void> remove(base::ObjectId id, runtime::Deadline deadline,
+                              Reply<std::uint64_t> reply) override;
+  platform::Task<void> begin_upload(Upload upload, runtime::Deadline deadline,
+                                    Reply<bool> reply) override;
+  platform::Task<void> put_part(NewPart part, runtime::Deadline deadline,
+                                Reply<b3::ChainingValue> reply) override;
+  platform::Task<void> commit_upload(UploadId upload, runtime::Deadline deadline,
+                                     Reply<Added> reply) override;
+  platform::Task<void> abort_upload(UploadId upload, runtime::Deadline deadline,
+                                    Reply<bool> reply) override;
+  platform::Task<base::Result<UploadState>> find_upload(UploadId upload) override;
+  platform::Task<base::Result<std::vector<Listed>>> list(std::optional<base::ObjectId> after,
+                                                         std::size_t limit) override;
+  [[nodiscard]] Usage usage(std::string_view tenant) const override { return state_.usage(tenant); }
+  [[nodiscard]] VolumeStats stats() const override { return state_.stats(); }
+  [[nodiscard]] VolumeHealth health() const override { return state_.health(); }
+  [[nodiscard]] Maintenance* maintenance() noexcept override { return this; }
+
+ private:
+  platform::Task<void> submit(Job job, runtime::Deadline deadline);
+
+  VolumeState state_;
+  runtime::Mpsc<Job> jobs_;
+  Recovery recovery_;
+  Committer committer_;
+  Reader reader_;
+  Compactor compactor_;
+  Scrubber scrubber_;
+};
+
+}  // namespace ron::volume

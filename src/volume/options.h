@@ -1,0 +1,38 @@
+// What the owner of a DiskVolume decides.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/units.h"
+
+namespace ron::volume {
+
+// What may change while the volume is in use.
+struct Tuning {
+  base::Duration commit_window{};                 // how long a batch waits for announced writes
+  std::uint64_t min_free_bytes = 1 * base::kGiB;  // writes are refused below this
+  base::Rate scrub_rate{32 * base::kMiB};
+  base::Duration scrub_every{};  // zero: only on request
+};
+
+struct Options {
+  std::string directory;                         // made if it is not there; its parent is
+  std::uint64_t segment_bytes = 1 * base::kGiB;  // a new segment is begun beyond this
+  std::uint64_t index_cache_bytes = 64 * base::kMiB;
+  std::uint64_t part_table_bytes = 32 * base::kMiB;  // part tables of large objects kept in memory
+  base::Duration compact_every = std::chrono::seconds(30);
+  std::uint32_t compact_dead_percent = 50;
+  Tuning tuning{};
+  bool skip_sync = false;  // tests only: shows that the tests notice a lost write
+};
+
+// Bounds of one batch of the writer.
+inline constexpr std::uint64_t kBatchBytes = 8 * base::kMiB;
+inline constexpr std::size_t kBatchJobs = 1024;
+// The index is flushed when more log than this would have to be replayed.
+inline constexpr std::uint64_t kReplayBytes = 64 * base::kMiB;
+// Deletes may still use this much of the reserve when the disk is full.
+inline constexpr std::uint64_t kDeleteReserveBytes = 16 * base::kMiB;
+
+}  // namespace ron::volume

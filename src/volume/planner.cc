@@ -1,0 +1,350 @@
+#include "volume/planner.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "b3/hash.h"
+
+namespace ron::volume {
+namespace {
+
+using base::Code;
+using base::Result;
+using platform::Task;
+
+Task<Result<void>> add(Batch* batch, Record record, base::Buffer payload = {}) {
+  return batch->add(std::move(record), std::move(payload));
+}
+
+// The upload is gone, whatever it was; `address` if it was committed as that.
+Record ended_record(const Batch& batch, const UploadId& id, const UploadEntry& entry,
+                    std::optional<base::ObjectId> address) {
+  Record record;
+  record.kind = RecordKind::UploadEnded;
+  record.origin = entry.origin;
+  record.killed = batch.segment();
+  record.length = entry.length;
+  record.address = address;
+  record.upload = id;
+  record.tenant = entry.tenant;
+  return record;
+}
+
+// An object is about to be stored over a damaged one: the upload that one came from, and so its
+// parts, are not needed any more.
+Task<Result<void>> end_replaced_upload(Batch* batch, std::optional<ObjectEntry> replaced) {
+  if (!replaced || !replaced->present() || !replaced->upload) co_return Result<void>();
+  auto upload = co_await batch->draft().upload(*replaced->upload);
+  if (!upload) co_return base::fail(std::move(upload.error()));
+  if (!*upload) co_return Result<void>();
+  auto added = co_await add(batch, ended_record(*batch, *replaced->upload, **upload, std::nullopt));
+  co_return added;
+}
+
+std::uint64_t origin_with(const Batch& batch, const std::optional<ObjectEntry>& before) {
+  return before ? std::min(before->origin, batch.segment()) : batch.segment();
+}
+
+Task<Result<Planned>> plan_put(Batch* batch, PutJob* job) {
+  NewObject& object = job->object;
+  auto before = co_await batch->draft().object(object.id);
+  if (!before) co_return base::fail(std::move(before.error()));
+  const std::uint64_t length = object.bytes.size();
+  if (*before && (*before)->present() && !batch->draft().quarantined(object.id)) {
+    batch->answer<Added>(std::move(job->reply), Added{object.id, length, false});
+    co_return Planned::Done;
+  }
+  Record record;
+  record.origin = origin_with(*batch, *before);
+  record.length = length;
+  record.payload_bytes = static_cast<std::uint32_t>(length);
+  record.address = object.id;
+  record.tenant = std::move(object.tenant);
+  record.groups = std::move(object.groups);
+  auto ended = co_await end_replaced_upload(batch, std::move(*before));
+  if (!ended) co_return base::fail(std::move(ended.error()));
+  auto added = co_await add(batch, std::move(record), std::move(object.bytes));
+  if (!added) co_return base::fail(std::move(added.error()));
+  batch->answer<Added>(std::move(job->reply), Added{object.id, length, true});
+  co_return Planned::Done;
+}
+
+Task<Result<Planned>> plan_remove(Batch* batch, RemoveJob* job) {
+  auto before = co_await batch->draft().object(job->id);
+  if (!before) co_return base::fail(std::move(before.error()));
+  if (!*before || !(*before)->present()) {
+    batch->answer<std::uint64_t>(std::move(job->reply),
+                                 base::fail(Code::NotFound, "no such object"));
+    co_return Planned::Done;
+  }
+  const ObjectEntry& entry = **before;
+  Record record;
+  record.kind = RecordKind::Deleted;
+  record.origin = std::min(entry.origin, batch->segment());
+  record.killed = batch->segment();
+  record.length = entry.length;
+  record.address = job->id;
+  record.upload = entry.upload;
+  record.tenant = entry.tenant;
+  auto added = co_await add(batch, std::move(record));
+  if (!added) co_return base::fail(std::move(added.error()));
+  batch->answer<std::uint64_t>(std::move(job->reply), entry.length);
+  co_return Planned::Done;
+}
+
+Task<Result<Planned>> plan_begin(Batch* batch, BeginJob* job) {
+  const Upload& upload = job->upload;
+  auto before = co_await batch->draft().upload(upload.id);
+  if (!before) co_return base::fail(std::move(before.error()));
+  if (*before) {
+    const UploadEntry& entry = **before;
+    const bool same = entry.state == UploadEntry::State::Open && entry.length == upload.length &&
+                      entry.address == upload.expected && entry.tenant == upload.tenant;
+    Result<bool> answer = false;
+    if (!same) answer = base::fail(Code::PreconditionFailed, "the upload's name is taken");
+    batch->answer<bool>(std::move(job->reply), std::move(answer));
+    co_return Planned::Done;
+  }
+  Record record;
+  record.kind = RecordKind::UploadBegun;
+  record.origin = batch->segment();
+  record.length = upload.length;
+  record.expires_unix_s = upload.expires_unix_s;
+  record.address = upload.expected;
+  record.upload = upload.id;
+  record.tenant = upload.tenant;
+  auto added = co_await add(batch, std::move(record));
+  if (!added) co_return base::fail(std::move(added.error()));
+  batch->answer<bool>(std::move(job->reply), true);
+  co_return Planned::Done;
+}
+
+bool fits(const UploadEntry& entry, const NewPart& part) {
+  Upload upload;
+  upload.length = entry.length;
+  return part.part < upload.parts() && part.bytes.size() == upload.part_length(part.part);
+}
+
+Task<Result<Planned>> plan_part(Batch* batch, PartJob* job) {
+  NewPart& part = job->part;
+  auto upload = co_await batch->draft().upload(part.upload);
+  if (!upload) co_return base::fail(std::move(upload.error()));
+  Result<b3::ChainingValue> answer = b3::combine(job->groups);
+  const bool is_open = *upload && (*upload)->state == UploadEntry::State::Open;
+  if (!is_open) answer = base::fail(Code::NotFound, "no such upload");
+  if (is_open && !fits(**upload, part)) {
+    answer = base::fail(Code::Malformed, "the upload has no part of this number and length");
+  }
+  if (answer) {
+    auto before = co_await batch->draft().part(part.upload, part.part);
+    if (!before) co_return base::fail(std::move(before.error()));
+    if (!*before || (*before)->value != *answer) {
+      Record record;
+      record.kind = RecordKind::Part;
+      record.origin = (*upload)->origin;
+      record.part = part.part;
+      record.payload_bytes = static_cast<std::uint32_t>(part.bytes.size());
+      record.upload = part.upload;
+      record.groups = std::move(job->groups);
+      auto added = co_await add(batch, std::move(record), std::move(part.bytes));
+      if (!added) co_return base::fail(std::move(added.error()));
+    }
+  }
+  batch->answer<b3::ChainingValue>(std::move(job->reply), std::move(answer));
+  co_return Planned::Done;
+}
+
+// The object an upload makes: its address, and its bytes if it is to be stored in one record.
+struct Made {
+  base::ObjectId id;
+  base::Buffer bytes;
+};
+
+// The bytes of the only part, read back; empty if there is none.
+Task<Result<base::Buffer>> only_part(VolumeState* state, const Draft::Parts* parts) {
+  if (parts->empty()) co_return base::Buffer();
+  const PartEntry& entry = parts->begin()->second;
+  const SegmentPtr segment = state->segment(entry.place.segment);
+  const auto damaged = base::fail(Code::IntegrityFail, "part 0 of the upload is damaged");
+  if (segment == nullptr) co_return damaged;
+  auto stored = co_await read_record(segment, state->identity.seal, entry.place);
+  if (!stored) co_return base::fail(std::move(stored.error()));
+  if (stored->record.kind != RecordKind::Part || part_value(stored->record) != entry.value ||
+      first_bad_group(stored->record, stored->payload())) {
+    co_return damaged;
+  }
+  base::Buffer bytes(stored->payload().size());
+  std::ranges::copy(stored->payload(), bytes.data());
+  co_return bytes;
+}
+
+Task<Result<Made>> make_object(VolumeState* state, const UploadEntry* entry,
+                               const Draft::Parts* parts) {
+  Made made;
+  if (entry->length <= kPartBytes) {
+    auto bytes = co_await only_part(state, parts);
+    if (!bytes) co_return base::fail(std::move(bytes.error()));
+    made.id = b3::hash(bytes->view());
+    made.bytes = std::move(*bytes);
+  } else {
+    std::vector<b3::ChainingValue> values;
+    values.reserve(parts->size());
+    for (const auto& [number, part] : *parts) values.push_back(part.value);
+    auto root = b3::root_of(entry->length, kPartBytes, values);
+    if (!root) co_return base::fail(std::move(root.error()));
+    made.id = *root;
+  }
+  if (entry->address && *entry->address != made.id) {
+    co_return base::fail(base::Error(Code::HashMismatch, "the parts are another object")
+                             .with("expected", entry->address->text())
+                             .with("actual", made.id.text()));
+  }
+  co_return made;
+}
+
+std::optional<std::uint64_t> first_missing(const UploadEntry& entry, const Draft::Parts& parts) {
+  Upload upload;
+  upload.length = entry.length;
+  std::uint64_t next = 0;
+  for (const auto& [number, part] : parts) {
+    if (number != next) return next;
+    ++next;
+  }
+  return next == upload.parts() ? std::nullopt : std::optional(next);
+}
+
+// Publishes what was made. The upload is open.
+Task<Result<Added>> publish(Batch* batch, UploadId id, UploadEntry entry, Made made) {
+  auto before = co_await batch->draft().object(made.id);
+  if (!before) co_return base::fail(std::move(before.error()));
+  const Added added{made.id, entry.length,
+                    !*before || !(*before)->present() || batch->draft().quarantined(made.id)};
+  Record record;
+  if (!added.is_new) {
+    record = ended_record(*batch, id, entry, made.id);
+  } else {
+    const bool whole = entry.length <= kPartBytes;
+    record.kind = whole ? RecordKind::Object : RecordKind::Committed;
+    record.origin = std::min(entry.origin, origin_with(*batch, *before));
+    record.length = entry.length;
+    record.payload_bytes = static_cast<std::uint32_t>(made.bytes.size());
+    record.address = made.id;
+    record.upload = id;
+    record.tenant = entry.tenant;
+    record.groups.resize(groups_stored(record.kind, record.payload_bytes));
+    if (!record.groups.empty()) b3::group_values(made.bytes.view(), 0, record.groups);
+    auto ended = co_await end_replaced_upload(batch, std::move(*before));
+    if (!ended) co_return base::fail(std::move(ended.error()));
+  }
+  auto done = co_await add(batch, std::move(record), std::move(made.bytes));
+  if (!done) co_return base::fail(std::move(done.error()));
+  co_return added;
+}
+
+// An upload that is not open: fine if it was committed and its object is there.
+Task<Result<Planned>> plan_commit_again(Batch* batch, CommitJob* job,
+                                        std::optional<UploadEntry> entry) {
+  Result<Added> answer = base::fail(Code::NotFound, "no such upload");
+  if (entry && entry->address) {
+    auto object = co_await batch->draft().object(*entry->address);
+    if (!object) co_return base::fail(std::move(object.error()));
+    if (*object && (*object)->present()) answer = Added{*entry->address, entry->length, false};
+  }
+  batch->answer<Added>(std::move(job->reply), std::move(answer));
+  co_return Planned::Done;
+}
+
+Task<Result<Planned>> plan_commit(VolumeState* state, Batch* batch, CommitJob* job) {
+  auto upload = co_await batch->draft().upload(job->upload);
+  if (!upload) co_return base::fail(std::move(upload.error()));
+  if (!*upload || (*upload)->state != UploadEntry::State::Open) {
+    auto again = co_await plan_commit_again(batch, job, std::move(*upload));
+    co_return again;
+  }
+  const UploadEntry entry = **upload;
+  auto parts = co_await batch->draft().parts(job->upload);
+  if (!parts) co_return base::fail(std::move(parts.error()));
+  if (const auto missing = first_missing(entry, *parts)) {
+    batch->answer<Added>(std::move(job->reply),
+                         base::fail(base::Error(Code::PreconditionFailed, "a part is missing")
+                                        .with("part", std::to_string(*missing))));
+    co_return Planned::Done;
+  }
+  const bool reads = entry.length <= kPartBytes && !parts->empty();
+  if (reads && batch->holds(parts->begin()->second.place)) co_return Planned::Deferred;
+  auto made = co_await make_object(state, &entry, &*parts);
+  if (!made) {
+    batch->answer<Added>(std::move(job->reply), base::fail(std::move(made.error())));
+    co_return Planned::Done;
+  }
+  auto added = co_await publish(batch, job->upload, entry, std::move(*made));
+  if (!added) co_return base::fail(std::move(added.error()));
+  batch->answer<Added>(std::move(job->reply), *added);
+  co_return Planned::Done;
+}
+
+Task<Result<Planned>> plan_abort(Batch* batch, AbortJob* job) {
+  auto upload = co_await batch->draft().upload(job->upload);
+  if (!upload) co_return base::fail(std::move(upload.error()));
+  if (!*upload || (*upload)->state != UploadEntry::State::Open) {
+    batch->answer<bool>(std::move(job->reply), base::fail(Code::NotFound, "no such upload"));
+    co_return Planned::Done;
+  }
+  auto added = co_await add(batch, ended_record(*batch, job->upload, **upload, std::nullopt));
+  if (!added) co_return base::fail(std::move(added.error()));
+  batch->answer<bool>(std::move(job->reply), true);
+  co_return Planned::Done;
+}
+
+Task<Result<Planned>> plan_copy(Batch* batch, CopyJob* job) {
+  for (Copy& copy : job->copies) {
+    auto counts = co_await batch->draft().refers(&copy.record, copy.place);
+    if (!counts) co_return base::fail(std::move(counts.error()));
+    if (!*counts) continue;
+    auto added = co_await add(batch, std::move(copy.record), std::move(copy.payload));
+    if (!added) co_return base::fail(std::move(added.error()));
+  }
+  batch->answer<bool>(std::move(job->reply), true);
+  co_return Planned::Done;
+}
+
+Task<Result<Planned>> plan_quarantine(VolumeState* state, Batch* batch, QuarantineJob* job) {
+  auto object = co_await batch->draft().object(job->id);
+  if (!object) co_return base::fail(std::move(object.error()));
+  const bool same = *object && (*object)->present() && (*object)->place == job->place;
+  if (same && !batch->draft().quarantined(job->id)) {
+    batch->draft().set_quarantine(job->id, {job->group, state->host().clock.unix_ms() / 1000});
+  }
+  co_return Planned::Done;
+}
+
+struct Plan {
+  VolumeState* state;
+  Batch* batch;
+  Task<Result<Planned>> operator()(PutJob& job) const { return plan_put(batch, &job); }
+  Task<Result<Planned>> operator()(RemoveJob& job) const { return plan_remove(batch, &job); }
+  Task<Result<Planned>> operator()(BeginJob& job) const { return plan_begin(batch, &job); }
+  Task<Result<Planned>> operator()(PartJob& job) const { return plan_part(batch, &job); }
+  Task<Result<Planned>> operator()(CommitJob& job) const { return plan_commit(state, batch, &job); }
+  Task<Result<Planned>> operator()(AbortJob& job) const { return plan_abort(batch, &job); }
+  Task<Result<Planned>> operator()(CopyJob& job) const { return plan_copy(batch, &job); }
+  Task<Result<Planned>> operator()(QuarantineJob& job) const {
+    return plan_quarantine(state, batch, &job);
+  }
+  // The others happen between batches.
+  template <class Between>
+  Task<Result<Planned>> operator()(Between&) const {
+    return nothing();
+  }
+  static Task<Result<Planned>> nothing() { co_return Planned::Done; }
+};
+
+}  // namespace
+
+Task<Result<Planned>> plan(VolumeState* state, Batch* batch, Job* job) {
+  return std::visit(Plan{state, batch}, *job);
+}
+
+}  // namespace ron::volume

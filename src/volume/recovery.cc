@@ -1,0 +1,398 @@
+#include "volume/recovery.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+namespace ron::volume {
+namespace {
+
+using base::Code;
+using base::Result;
+using platform::OpenMode;
+using platform::Task;
+
+constexpr std::string_view kIdentityName = "VOLUME";
+constexpr std::string_view kIndexPrefix = "index.";
+constexpr std::size_t kRecordsPerWrite = 256;
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::optional<std::uint64_t> parse_generation(std::string_view name) {
+  if (!name.starts_with(kIndexPrefix)) return std::nullopt;
+  name.remove_prefix(kIndexPrefix.size());
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Task<Result<void>> Recovery::open() {
+  auto made = co_await make_directories();
+  if (!made) co_return made;
+  auto identified = co_await find_identity();
+  if (!identified) co_return identified;
+  auto surveyed = co_await survey();
+  if (!surveyed) co_return base::fail(std::move(surveyed.error()));
+  auto removed = co_await remove_void(&*surveyed);
+  if (!removed) co_return removed;
+  auto opened = co_await open_index(&*surveyed);
+  co_return opened;
+}
+
+Task<Result<void>> Recovery::make_directories() {
+  platform::Disk& disk = state_->host().disk;
+  const std::string& directory = state_->options().directory;
+  auto made = co_await disk.make_directory(directory);
+  if (!made) co_return made;
+  // The parent may be somebody else's, which is no reason not to start.
+  static_cast<void>(co_await disk.sync_directory(parent_of(directory)));
+  made = co_await disk.make_directory(state_->segments_path());
+  if (!made) co_return made;
+  made = co_await disk.sync_directory(directory);
+  if (!made) co_return made;
+  // Names a process that died has left unsynced count from now on.
+  made = co_await disk.sync_directory(state_->segments_path());
+  co_return made;
+}
+
+Task<Result<void>> Recovery::find_identity() {
+  platform::Disk& disk = state_->host().disk;
+  const std::string path = state_->options().directory + "/" + std::string(kIdentityName);
+  auto file = co_await disk.open(path, {OpenMode::ReadExisting, false});
+  if (file) {
+    auto text = co_await (*file)->read_at(0, base::Buffer(base::Buffer::kPageBytes));
+    if (!text) co_return base::fail(std::move(text.error()));
+    const auto identity = parse_identity(base::as_text(text->view()));
+    if (!identity) co_return base::fail(Code::IntegrityFail, path + " is not a volume's");
+    state_->identity = *identity;
+    co_return Result<void>();
+  }
+  if (file.error().code != Code::NotFound) co_return base::fail(std::move(file.error()));
+  auto created = co_await create_identity();
+  co_return created;
+}
+
+// A new one, unless a segment tells the old one.
+Task<Result<void>> Recovery::create_identity() {
+  platform::Disk& disk = state_->host().disk;
+  auto segments = co_await survey();
+  if (!segments) co_return base::fail(std::move(segments.error()));
+  if (state_->identity == Identity{}) {
+    platform::Random& random = state_->host().random;
+    state_->identity.id = base::Ulid(static_cast<std::uint64_t>(state_->host().clock.unix_ms()),
+                                     static_cast<std::uint16_t>(random.next()), random.next());
+    random.fill(state_->identity.seal);
+  }
+  const std::string text = encode(state_->identity);
+  const std::string path = state_->options().directory + "/" + std::string(kIdentityName);
+  base::Buffer bytes(text.size());
+  std::memcpy(bytes.data(), text.data(), text.size());
+  auto file = co_await disk.open(path + ".new", {OpenMode::CreateOrOpen, false});
+  if (!file) co_return base::fail(std::move(file.error()));
+  auto emptied = co_await (*file)->truncate(0);
+  if (!emptied) co_return emptied;
+  auto written = co_await (*file)->write_at(0, std::move(bytes));
+  if (!written) co_return base::fail(std::move(written.error()));
+  auto synced = co_await (*file)->sync();
+  if (!synced) co_return synced;
+  auto renamed = co_await disk.rename(path + ".new", path);
+  if (!renamed) co_return renamed;
+  auto named = co_await disk.sync_directory(state_->options().directory);
+  co_return named;
+}
+
+Task<Result<Recovery::Surveyed>> Recovery::open_segment(std::uint64_t number) {
+  auto file = co_await state_->host().disk.open(state_->segment_path(number),
+                                                {OpenMode::ReadExisting, false});
+  if (!file) co_return base::fail(std::move(file.error()));
+  auto size = co_await (*file)->size();
+  if (!size) co_return base::fail(std::move(size.error()));
+  auto bytes = co_await (*file)->read_at(0, base::Buffer(kSegmentHeadBytes));
+  if (!bytes) co_return base::fail(std::move(bytes.error()));
+  Segment segment{number, {}, std::move(*file)};
+  const auto head = parse_segment_head(bytes->view());
+  if (head && head->segment == number) {
+    if (state_->identity == Identity{}) state_->identity = head->volume;
+    if (head->volume != state_->identity) {
+      co_return base::fail(Code::IntegrityFail,
+                           state_->segment_path(number) + " belongs to another volume");
+    }
+    segment.closes = head->closes;
+  }
+  co_return Surveyed{std::make_shared<Segment>(std::move(segment)), *size, std::nullopt};
+}
+
+// All segments in order, with what their heads say about each other.
+Task<Result<Recovery::Survey>> Recovery::survey() {
+  auto names = co_await state_->host().disk.list(state_->segments_path());
+  if (!names) co_return base::fail(std::move(names.error()));
+  std::vector<std::uint64_t> numbers;
+  for (const platform::DirectoryEntry& entry : *names) {
+    const auto number = parse_segment_name(entry.name);
+    if (number && !entry.is_directory) numbers.push_back(*number);
+  }
+  std::ranges::sort(numbers);
+  Survey survey;
+  for (const std::uint64_t number : numbers) {
+    auto opened = co_await open_segment(number);
+    if (!opened) co_return base::fail(std::move(opened.error()));
+    survey.push_back(std::move(*opened));
+  }
+  for (const Surveyed& closer : survey) {
+    if (!closer.segment->closes) continue;
+    const LogPosition closes = *closer.segment->closes;
+    for (Surveyed& closed : survey) {
+      const std::uint64_t number = closed.segment->number;
+      if (number >= closer.segment->number || number < closes.segment) continue;
+      closed.end = number == closes.segment ? closes.offset : 0;
+    }
+  }
+  co_return survey;
+}
+
+// Segments that hold nothing anybody was told about go, and what the others hold beyond their end.
+// A disk that refuses does not matter now: the heads go on saying so.
+Task<Result<void>> Recovery::remove_void(Survey* survey) {
+  bool removed_any = false;
+  for (const Surveyed& surveyed : *survey) {
+    next_segment_ = std::max(next_segment_, surveyed.segment->number + 1);
+    if (surveyed.end == 0) {
+      auto removed =
+          co_await state_->host().disk.remove(state_->segment_path(surveyed.segment->number));
+      removed_any = removed_any || removed.has_value();
+    } else if (surveyed.end && surveyed.size > *surveyed.end) {
+      static_cast<void>(co_await cut_off(&surveyed, *surveyed.end));
+    }
+  }
+  std::erase_if(*survey, [](const Surveyed& surveyed) { return surveyed.end == 0; });
+  for (const Surveyed& surveyed : *survey) state_->add_segment(surveyed.segment);
+  if (!removed_any) co_return Result<void>();
+  auto synced = co_await state_->host().disk.sync_directory(state_->segments_path());
+  co_return synced;
+}
+
+Task<Result<void>> Recovery::cut_off(const Surveyed* surveyed, std::uint64_t end) {
+  auto file = co_await state_->host().disk.open(state_->segment_path(surveyed->segment->number),
+                                                {OpenMode::WriteExisting, false});
+  if (!file) co_return base::fail(std::move(file.error()));
+  auto cut = co_await (*file)->truncate(end);
+  if (!cut) co_return cut;
+  auto synced = co_await (*file)->sync();
+  co_return synced;
+}
+
+Task<Result<std::vector<std::uint64_t>>> Recovery::generations() {
+  auto names = co_await state_->host().disk.list(state_->options().directory);
+  if (!names) co_return base::fail(std::move(names.error()));
+  std::vector<std::uint64_t> numbers;
+  for (const platform::DirectoryEntry& entry : *names) {
+    const auto number = parse_generation(entry.name);
+    if (number && entry.is_directory) numbers.push_back(*number);
+  }
+  std::ranges::sort(numbers, std::greater<>());
+  co_return numbers;
+}
+
+Task<Result<IndexPtr>> Recovery::make_index(std::uint64_t generation) {
+  platform::Disk& disk = state_->host().disk;
+  const std::string path = state_->index_path(generation);
+  auto made = co_await disk.make_directory(path);
+  if (!made) co_return base::fail(std::move(made.error()));
+  auto synced = co_await disk.sync_directory(state_->options().directory);
+  if (!synced) co_return base::fail(std::move(synced.error()));
+  auto opened = co_await state_->host().key_values.open(
+      path, {.cache_bytes = state_->options().index_cache_bytes});
+  if (!opened) co_return base::fail(std::move(opened.error()));
+  co_return IndexPtr(std::move(*opened));
+}
+
+Task<void> Recovery::destroy_index(std::uint64_t generation) {
+  const std::string path = state_->index_path(generation);
+  auto destroyed = co_await state_->host().key_values.destroy(path);
+  // What remains is tried again by the next start.
+  if (destroyed) static_cast<void>(co_await state_->host().disk.remove(path));
+}
+
+Task<Result<void>> Recovery::open_index(const Survey* survey) {
+  auto numbers = co_await generations();
+  if (!numbers) co_return base::fail(std::move(numbers.error()));
+  std::uint64_t newest = numbers->empty() ? 0 : numbers->front();
+  IndexPtr index;
+  Ledger ledger;
+  for (const std::uint64_t generation : *numbers) {
+    Result<IndexPtr> opened = nullptr;
+    if (!index) opened = co_await make_index(generation);
+    if (!opened && opened.error().code != Code::IntegrityFail) {
+      co_return base::fail(std::move(opened.error()));
+    }
+    if (opened && *opened) {
+      auto loaded = co_await load_ledger(opened->get());
+      if (loaded && loaded->meta.complete) {
+        index = std::move(*opened);
+        ledger = std::move(*loaded);
+        newest = generation;
+        continue;
+      }
+      if (!loaded && loaded.error().code != Code::IntegrityFail) {
+        co_return base::fail(std::move(loaded.error()));
+      }
+    }
+    opened = nullptr;
+    co_await destroy_index(generation);
+  }
+  if (!index && survey->empty()) {
+    auto made = co_await make_index(++newest);
+    if (!made) co_return base::fail(std::move(made.error()));
+    index = std::move(*made);
+    auto settled = co_await settle(index.get(), &ledger);
+    if (!settled) co_return settled;
+  }
+  const LogPosition from{ledger.meta.segment, ledger.meta.offset};
+  const bool cut_short = std::ranges::any_of(*survey, [from](const Surveyed& surveyed) {
+    return surveyed.segment->number == from.segment && surveyed.size < from.offset;
+  });
+  if (!index || cut_short) {
+    state_->set_index(std::move(index), newest, std::move(ledger));
+    state_->report_damaged_index();
+    co_return Result<void>();
+  }
+  auto replayed = co_await apply_log(survey, from, index.get(), &ledger, Draft::Mode::Apply);
+  if (!replayed && replayed.error().code != Code::IntegrityFail) co_return replayed;
+  state_->set_index(std::move(index), newest, std::move(ledger));
+  if (!replayed) {
+    state_->report_damaged_index();
+  } else {
+    state_->set_readable(true);
+  }
+  co_return Result<void>();
+}
+
+Task<Result<void>> Recovery::rebuild() {
+  auto surveyed = co_await survey();
+  if (!surveyed) co_return base::fail(std::move(surveyed.error()));
+  auto removed = co_await remove_void(&*surveyed);
+  if (!removed) co_return removed;
+  const std::uint64_t generation = state_->generation() + 1;
+  co_await destroy_index(generation);
+  auto index = co_await make_index(generation);
+  if (!index) co_return base::fail(std::move(index.error()));
+  Ledger ledger;
+  auto collected = co_await apply_log(&*surveyed, {}, index->get(), &ledger, Draft::Mode::Collect);
+  if (!collected) co_return collected;
+  auto settled = co_await settle(index->get(), &ledger);
+  if (!settled) co_return settled;
+  state_->set_index(std::move(*index), generation, std::move(ledger));
+  co_return Result<void>();
+}
+
+Task<Result<void>> Recovery::apply_log(const Survey* survey, LogPosition from,
+                                       platform::KeyValue* index, Ledger* ledger,
+                                       Draft::Mode mode) {
+  end_ = from;
+  next_segment_ = std::max(next_segment_, from.segment + 1);
+  for (const Surveyed& surveyed : *survey) {
+    const std::uint64_t number = surveyed.segment->number;
+    if (number < from.segment) {
+      ledger->segments.try_emplace(number, SegmentEntry{surveyed.size, 0});
+      continue;
+    }
+    const std::uint64_t begin = number == from.segment ? from.offset : kSegmentHeadBytes;
+    auto end = co_await apply_segment(surveyed, begin, index, ledger, mode);
+    if (!end) co_return base::fail(std::move(end.error()));
+    end_ = {number, *end};
+    ledger->segments[number].bytes = *end;
+    if (surveyed.size > *end) static_cast<void>(co_await cut_off(&surveyed, *end));
+  }
+  co_return Result<void>();
+}
+
+// Applies the segment's records from `begin` on; where they end.
+Task<Result<std::uint64_t>> Recovery::apply_segment(Surveyed surveyed, std::uint64_t begin,
+                                                    platform::KeyValue* index, Ledger* ledger,
+                                                    Draft::Mode mode) {
+  const bool closed = surveyed.end.has_value();
+  if (!closed) {
+    // What a process that died has written may be read back although it is not on the medium.
+    auto synced = co_await surveyed.segment->file->sync();
+    if (!synced) co_return base::fail(std::move(synced.error()));
+  }
+  const std::uint64_t limit = closed ? std::min(*surveyed.end, surveyed.size) : surveyed.size;
+  SegmentScanner scanner(surveyed.segment, state_->identity.seal, begin, limit);
+  std::vector<FoundRecord> sure;
+  std::vector<FoundRecord> tail;  // not known to be synced: a batch, or what damage left of one
+  std::uint64_t durable = begin;
+  for (;;) {
+    auto found = co_await scanner.next();
+    if (!found) co_return base::fail(std::move(found.error()));
+    const bool last = !*found;
+    if (!last) {
+      durable = std::max(durable, (*found)->record.durable_before);
+      tail.push_back(std::move(**found));
+    }
+    const auto known = closed ? tail.end() : std::ranges::find_if(tail, [&](const auto& record) {
+      return record.end() > durable;
+    });
+    std::move(tail.begin(), known, std::back_inserter(sure));
+    tail.erase(tail.begin(), known);
+    if (sure.size() >= kRecordsPerWrite || last) {
+      auto applied = co_await apply_records(&sure, sure.empty() ? begin : sure.back().end(), index,
+                                            ledger, mode);
+      if (!applied) co_return base::fail(std::move(applied.error()));
+      sure.clear();
+    }
+    if (last) break;
+  }
+  std::uint64_t end = limit;
+  if (!closed) {
+    auto accepted = co_await accept_tail(&scanner, &tail, std::min(durable, limit));
+    if (!accepted) co_return base::fail(std::move(accepted.error()));
+    end = *accepted;
+  }
+  auto applied = co_await apply_records(&tail, end, index, ledger, mode);
+  if (!applied) co_return base::fail(std::move(applied.error()));
+  co_return end;
+}
+
+// Leaves the records from `begin` on that follow each other and are whole; where they end.
+Task<Result<std::uint64_t>> Recovery::accept_tail(SegmentScanner* scanner,
+                                                  std::vector<FoundRecord>* tail,
+                                                  std::uint64_t begin) {
+  std::uint64_t end = begin;
+  std::size_t accepted = 0;
+  for (const FoundRecord& found : *tail) {
+    if (found.place.offset != end) break;
+    auto payload = co_await scanner->payload(found.place);
+    if (!payload) co_return base::fail(std::move(payload.error()));
+    if (first_bad_group(found.record, payload->view())) break;
+    end = found.end();
+    ++accepted;
+  }
+  tail->resize(accepted);
+  co_return end;
+}
+
+Task<Result<void>> Recovery::apply_records(const std::vector<FoundRecord>* records,
+                                           std::uint64_t end, platform::KeyValue* index,
+                                           Ledger* ledger, Draft::Mode mode) {
+  if (records->empty()) co_return Result<void>();
+  Draft draft(index, ledger, mode);
+  for (const FoundRecord& found : *records) {
+    auto applied = co_await draft.apply(&found.record, found.place);
+    if (!applied) co_return applied;
+  }
+  draft.set_position(records->front().place.segment, end);
+  auto written = co_await index->write(draft.batch());
+  if (!written) co_return written;
+  draft.commit(*ledger);
+  co_return Result<void>();
+}
+
+}  // namespace ron::volume

@@ -1,0 +1,84 @@
+// Recovery: brings a data directory to the state its log says: makes a new one, replays the tail of
+// the log after a start, makes the index anew from all segments.
+//
+// Where the log ends. A segment that a later one closes ends where that says, and everything up to
+// there was synced. In the last one, records that end at or below some record's durable_before were
+// synced too; behind them lies at most one batch nobody was told about, of which the records up to
+// the first that is missing or torn are taken. So what a start has accepted is a prefix of what was
+// written, and since it is synced and closed by the next segment, every later start agrees.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "platform/task.h"
+#include "volume/index.h"
+#include "volume/segment.h"
+#include "volume/state.h"
+
+namespace ron::volume {
+
+// One task at a time, and never together with a batch of the writer. The state outlives it.
+class Recovery {
+ public:
+  explicit Recovery(VolumeState* state) : state_(state) {}
+
+  // Opens or makes the directory. Replays the tail, or reports the index as damaged and leaves the
+  // rest to rebuild(). Not cancel-safe: start again from open().
+  platform::Task<base::Result<void>> open();
+  // Makes the index anew and puts it in place of the old one, while nothing is being written; the
+  // caller says when it counts. Not cancel-safe: start again.
+  platform::Task<base::Result<void>> rebuild();
+
+  // Where the log ends, after either.
+  [[nodiscard]] LogPosition log_end() const noexcept { return end_; }
+  [[nodiscard]] std::uint64_t next_segment() const noexcept { return next_segment_; }
+
+ private:
+  // A segment and where its records end, if a later segment says so.
+  struct Surveyed {
+    SegmentPtr segment;
+    std::uint64_t size = 0;
+    std::optional<std::uint64_t> end;
+  };
+  using Survey = std::vector<Surveyed>;
+
+  platform::Task<base::Result<void>> make_directories();
+  platform::Task<base::Result<void>> find_identity();
+  platform::Task<base::Result<void>> create_identity();
+  platform::Task<base::Result<Survey>> survey();
+  platform::Task<base::Result<Surveyed>> open_segment(std::uint64_t number);
+  platform::Task<base::Result<void>> remove_void(Survey* survey);
+
+  platform::Task<base::Result<void>> open_index(const Survey* survey);
+  platform::Task<base::Result<std::vector<std::uint64_t>>> generations();
+  platform::Task<base::Result<IndexPtr>> make_index(std::uint64_t generation);
+  platform::Task<void> destroy_index(std::uint64_t generation);
+
+  // Applies every record behind `from`; `end_` is where the log ends then.
+  platform::Task<base::Result<void>> apply_log(const Survey* survey, LogPosition from,
+                                               platform::KeyValue* index, Ledger* ledger,
+                                               Draft::Mode mode);
+  platform::Task<base::Result<std::uint64_t>> apply_segment(Surveyed surveyed, std::uint64_t begin,
+                                                            platform::KeyValue* index,
+                                                            Ledger* ledger, Draft::Mode mode);
+  platform::Task<base::Result<void>> apply_records(const std::vector<FoundRecord>* records,
+                                                   std::uint64_t end, platform::KeyValue* index,
+                                                   Ledger* ledger, Draft::Mode mode);
+  platform::Task<base::Result<std::uint64_t>> accept_tail(SegmentScanner* scanner,
+                                                          std::vector<FoundRecord>* tail,
+                                                          std::uint64_t begin);
+  platform::Task<base::Result<void>> cut_off(const Surveyed* surveyed, std::uint64_t end);
+
+  VolumeState* state_;
+  LogPosition end_;
+  std::uint64_t next_segment_ = 1;
+};
+
+// Removes parts nobody needs from an index made in Collect mode, and adds everything up.
+platform::Task<base::Result<void>> settle(platform::KeyValue* index, Ledger* ledger);
+
+}  // namespace ron::volume

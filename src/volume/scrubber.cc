@@ -1,0 +1,196 @@
+#include "volume/scrubber.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "runtime/metric_names.h"
+
+namespace ron::volume {
+namespace {
+
+using base::Result;
+using platform::Task;
+using namespace std::chrono_literals;
+
+constexpr base::Duration kLookEvery = 1s;
+constexpr base::Duration kPaceWait = 10s;
+constexpr std::uint64_t kPaceBytes = 64 * base::kKiB;
+constexpr std::array kCheckedKeys = {kObjectKeys, kPartKeys};
+
+}  // namespace
+
+Scrubber::Scrubber(VolumeState* state, Reader* reader, runtime::Meters& meters)
+    : state_(state),
+      reader_(reader),
+      pacer_(state->tuning().scrub_rate, base::Size{kPaceBytes},
+             meters.histogram(runtime::metrics::kRepairWaitSeconds)) {}
+
+ScrubProgress Scrubber::progress() const {
+  ScrubProgress progress;
+  progress.running = running_.load(std::memory_order_acquire);
+  progress.bytes_done = done_.load(std::memory_order_relaxed);
+  progress.bytes_total = total_.load(std::memory_order_relaxed);
+  progress.started_unix_s = started_unix_s_.load(std::memory_order_relaxed);
+  progress.finished_unix_s = finished_unix_s_.load(std::memory_order_relaxed);
+  progress.found = found_.load(std::memory_order_relaxed);
+  progress.passes = passes_.load(std::memory_order_acquire);
+  if (progress.running && progress.bytes_done > 0) {
+    const std::int64_t now = state_->host().clock.unix_ms() / 1000;
+    const auto spent =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(0, now - progress.started_unix_s));
+    const std::uint64_t left =
+        progress.bytes_total - std::min(progress.bytes_total, progress.bytes_done);
+    const std::uint64_t rate = progress.bytes_done / std::max<std::uint64_t>(1, spent);
+    progress.eta_s = left / std::max<std::uint64_t>(1, rate);
+  }
+  return progress;
+}
+
+Task<void> Scrubber::run(runtime::Shutdown shutdown) {
+  platform::TimePoint last = platform::Executor::current()->now();
+  for (;;) {
+    const runtime::Waited waited =
+        co_await runtime::wait_stop(shutdown, runtime::Deadline::in(kLookEvery));
+    if (waited == runtime::Waited::Ready) co_return;
+    if (state_->recovering()) continue;
+    const platform::TimePoint now = platform::Executor::current()->now();
+    const base::Duration every = state_->tuning().scrub_every;
+    const bool due = every > base::Duration{} && now - last >= every;
+    if (!due && !requested_.exchange(false, std::memory_order_acq_rel)) continue;
+    last = now;
+    static_cast<void>(co_await pass(shutdown));
+    running_.store(false, std::memory_order_release);
+    if (finished_unix_s_.load(std::memory_order_relaxed) != 0) passes_.fetch_add(1);
+  }
+}
+
+Task<Result<void>> Scrubber::pass(runtime::Shutdown shutdown) {
+  const auto entries = state_->segment_entries();
+  std::uint64_t total = 0;
+  for (const auto& [number, entry] : entries) total += entry.bytes;
+  total_.store(total, std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
+  found_.store(0, std::memory_order_relaxed);
+  finished_unix_s_.store(0, std::memory_order_relaxed);
+  started_unix_s_.store(state_->host().clock.unix_ms() / 1000, std::memory_order_relaxed);
+  running_.store(true, std::memory_order_release);
+  for (const auto& [number, entry] : entries) {
+    if (shutdown.requested() || state_->recovering()) co_return Result<void>();
+    const SegmentPtr segment = state_->segment(number);
+    if (segment == nullptr) continue;  // compacted meanwhile
+    const std::uint64_t before = done_.load(std::memory_order_relaxed);
+    auto checked = co_await check_segment(segment, entry.bytes, shutdown);
+    if (!checked) co_return checked;
+    done_.store(before + entry.bytes, std::memory_order_relaxed);
+  }
+  finished_unix_s_.store(state_->host().clock.unix_ms() / 1000, std::memory_order_relaxed);
+  co_return Result<void>();
+}
+
+// The same segment, read past the page cache if that is possible: what is in memory says nothing
+// about the medium, and what clients read shall stay there.
+Task<SegmentPtr> Scrubber::uncached(SegmentPtr segment) {
+  auto file = co_await state_->host().disk.open(state_->segment_path(segment->number),
+                                                {platform::OpenMode::ReadExisting, true});
+  if (!file) co_return segment;
+  auto probe = co_await (*file)->read_at(0, base::Buffer(base::Buffer::kPageBytes));
+  if (!probe) co_return segment;
+  co_return std::make_shared<Segment>(Segment{segment->number, {}, std::move(*file)});
+}
+
+// Waits for the bytes' turn; false when it is time to stop.
+Task<bool> Scrubber::pace(std::uint64_t bytes, runtime::Shutdown shutdown) {
+  while (bytes > 0 && !shutdown.requested()) {
+    const std::uint64_t some = std::min(bytes, kPaceBytes);
+    auto granted = co_await pacer_.acquire(some, runtime::Deadline::in(kPaceWait));
+    if (!granted) co_await runtime::sleep_for(kLookEvery);
+    bytes -= some;
+  }
+  co_return !shutdown.requested();
+}
+
+Task<Result<void>> Scrubber::check_segment(SegmentPtr segment, std::uint64_t end,
+                                           runtime::Shutdown shutdown) {
+  const SegmentPtr from_medium = co_await uncached(segment);
+  const Ledger no_ledger;
+  SegmentScanner scanner(from_medium, state_->identity.seal, 0, end);
+  std::uint64_t live = 0;
+  for (;;) {
+    auto found = co_await scanner.next();
+    if (!found) co_return base::fail(std::move(found.error()));
+    if (!*found) break;
+    const Record& record = (*found)->record;
+    const Place place = (*found)->place;
+    const bool go_on = co_await pace(place.stored_bytes(), shutdown);
+    if (!go_on) co_return Result<void>();
+    done_.fetch_add(place.stored_bytes(), std::memory_order_relaxed);
+    const IndexPtr index = state_->index();
+    Draft look(index.get(), &no_ledger);
+    auto counts = co_await look.refers(&record, place);
+    if (!counts) co_return base::fail(std::move(counts.error()));
+    if (!*counts) continue;
+    live += place.stored_bytes();
+    auto payload = co_await scanner.payload(place);
+    if (!payload) co_return base::fail(std::move(payload.error()));
+    const auto bad = first_bad_group(record, payload->view());
+    if (!bad) continue;
+    auto reported = co_await reader_->report_record(&record, place, *bad);
+    if (reported) found_.fetch_add(*reported, std::memory_order_relaxed);
+  }
+  const auto entries = state_->segment_entries();
+  const auto entry = entries.find(segment->number);
+  const bool grew = entry != entries.end() && entry->second.bytes > end;
+  if (entry == entries.end() || (!grew && entry->second.live_bytes <= live)) {
+    co_return Result<void>();
+  }
+  if (scanner.skipped_bytes() == 0) co_return Result<void>();
+  auto checked = co_await check_missing(segment, end);
+  co_return checked;
+}
+
+Task<Result<void>> Scrubber::check_missing(SegmentPtr segment, std::uint64_t end) {
+  for (const std::string_view prefix : kCheckedKeys) {
+    std::string from(prefix);
+    const std::string until = end_of(prefix);
+    for (;;) {
+      const IndexPtr index = state_->index();
+      auto page = co_await index->scan(from, until, kScanPairs);
+      if (!page) co_return base::fail(std::move(page.error()));
+      for (const auto& [key, value] : *page) {
+        auto checked = co_await check_entry(segment, key, value, end);
+        if (!checked) co_return checked;
+      }
+      if (page->size() < kScanPairs) break;
+      from = page->back().first + '\0';
+    }
+  }
+  co_return Result<void>();
+}
+
+Task<Result<void>> Scrubber::check_entry(SegmentPtr segment, std::string key, std::string value,
+                                         std::uint64_t end) {
+  Record means;  // what the entry says the record is
+  Place place;
+  if (const auto part = parse_part_key(key)) {
+    const auto entry = parse_entry<PartEntry>(value);
+    if (!entry) co_return base::fail(damaged_index("a part"));
+    means.kind = RecordKind::Part;
+    means.upload = part->upload;
+    place = entry->place;
+  } else {
+    const auto entry = parse_entry<ObjectEntry>(value);
+    if (!entry) co_return base::fail(damaged_index("an object"));
+    if (!entry->present()) co_return Result<void>();
+    means.address = parse_object_key(key);
+    place = entry->place;
+  }
+  if (place.segment != segment->number || place.offset >= end) co_return Result<void>();
+  auto stored = co_await read_record(segment, state_->identity.seal, place);
+  if (stored || stored.error().code != base::Code::IntegrityFail) co_return Result<void>();
+  auto reported = co_await reader_->report_record(&means, place, 0);
+  if (reported) found_.fetch_add(*reported, std::memory_order_relaxed);
+  co_return Result<void>();
+}
+
+}  // namespace ron::volume
