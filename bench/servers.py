@@ -100,7 +100,7 @@ class Ron(Server):
         return json.loads(self.ask(f"http://127.0.0.1:{self.admin_port}{path}", "GET"))
 
     def objects(self):
-        return self.admin_json("/admin/stats")["objects"]
+        return sum(volume["objects"] for volume in self.admin_json("/admin/stats")["volumes"])
 
     def ask(self, url, method, body=None):
         request = urllib.request.Request(url, data=body, method=method, headers={"Authorization": f"Bearer {self.token}"})

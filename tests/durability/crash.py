@@ -21,9 +21,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import payloads  # noqa: E402
 import ron  # noqa: E402
 
-SIZES = (0, 1, 700, 1024, 5000, 40_000, 65_536, 65_537, 200_000, 1 << 20)
+# None so small that two clients could make the same bytes.
+SIZES = (16, 100, 700, 1024, 5000, 40_000, 65_536, 65_537, 200_000, 1 << 20)
 LARGE = (payloads.PART + 1, 2 * payloads.PART, 3 * payloads.PART + 12_345)
-SETS = {"storage.segment_bytes": "8MiB", "storage.cache_bytes": "4MiB", "storage.min_free_bytes": "64MiB",
+SETS = {"storage.segment_bytes": "16MiB", "storage.cache_bytes": "4MiB", "storage.min_free_bytes": "64MiB",
         "storage.server.max_rps": 1_000_000}
 LISTEN_S = 1.0
 PRESENT, ABSENT, UNCERTAIN = "present", "absent", "uncertain"

@@ -62,7 +62,7 @@ def read_back(ask, stored):
 def full(folder, sets, wanted_code, make_room, report):
     """Fills the file system under a server, looks, makes room, looks again."""
     dice = random.Random(1)
-    server = ron.Server(sets={"storage.cache_bytes": "0", "storage.segment_bytes": "4MiB", **sets},
+    server = ron.Server(sets={"storage.cache_bytes": "0", "storage.segment_bytes": "16MiB", **sets},
                         data=pathlib.Path(folder) / "data")
     try:
         ask, stored = crash.Ask(server.address, server.token), []
@@ -138,7 +138,7 @@ def run(names, directory, report=print):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases", nargs="*", choices=[[], *CASES], default=list(CASES))
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     options = parser.parse_args()
     if not can_mount():
         print("full_disk: needs root to mount small file systems")

@@ -106,11 +106,14 @@ class Store:
 
     def scrub(self):
         """One whole scrub; how many objects are quarantined after it."""
-        before = self.stats()["scrub"]["finished"]
+        before = self.passes()
         status, body = self.admin("POST", "/admin/scrub")
         assert status in (200, 202), (status, body)
-        ron.wait_until("the scrub to end", lambda: self.stats()["scrub"]["finished"] > before, 60 * ron.SLOW)
-        return self.stats()["quarantined"]
+        ron.wait_until("the scrub to end", lambda: self.passes() > before, 60 * ron.SLOW)
+        return self.stats()["volumes"][0]["quarantined"]
+
+    def passes(self):
+        return self.stats()["volumes"][0]["scrub"]["passes"]
 
     def stats(self):
         status, body = self.admin("GET", "/admin/stats")
