@@ -1,10 +1,13 @@
 // Buffer: owned bytes, move-only; from one page on, aligned for direct I/O. Contents are
 // uninitialised until written.
+//
+// Large buffers are recycled per thread: what bodies and reads use comes and goes thousands of
+// times a second, and fresh pages from the kernel cost more than filling them. Each thread keeps at
+// most kKeptBytes.
 #pragma once
 
 #include <cstddef>
 #include <memory>
-#include <new>
 
 #include "base/bytes.h"
 
@@ -12,9 +15,19 @@ namespace ron::base {
 
 namespace detail {
 
-struct AlignedFree {
-  std::align_val_t alignment{1};
-  void operator()(std::byte* data) const noexcept { ::operator delete(data, alignment); }
+// Page-aligned memory of at least `bytes`; `room` says how much it really is.
+std::byte* take_pages(std::size_t bytes, std::size_t& room);
+void give_pages(std::byte* data, std::size_t room) noexcept;
+
+struct FreeBuffer {
+  std::size_t room = 0;  // 0: plain heap memory
+  void operator()(std::byte* data) const noexcept {
+    if (room == 0) {
+      ::operator delete(data);
+    } else {
+      give_pages(data, room);
+    }
+  }
 };
 
 }  // namespace detail
@@ -22,14 +35,11 @@ struct AlignedFree {
 class Buffer {
  public:
   static constexpr std::size_t kPageBytes = 4096;
-  static constexpr std::size_t kSmallAlignment = 16;
+  // What a thread keeps for later at most.
+  static constexpr std::size_t kKeptBytes = std::size_t{8} << 20;
 
   Buffer() = default;
-  explicit Buffer(std::size_t bytes)
-      : data_(static_cast<std::byte*>(::operator new(bytes, alignment(bytes))),
-              detail::AlignedFree{alignment(bytes)}),
-        size_(bytes),
-        capacity_(bytes) {}
+  explicit Buffer(std::size_t bytes) : data_(allocate(bytes)), size_(bytes), capacity_(bytes) {}
 
   [[nodiscard]] std::byte* data() noexcept { return data_.get(); }
   [[nodiscard]] const std::byte* data() const noexcept { return data_.get(); }
@@ -42,10 +52,16 @@ class Buffer {
   void resize(std::size_t bytes) noexcept { size_ = bytes < capacity_ ? bytes : capacity_; }
 
  private:
-  static std::align_val_t alignment(std::size_t bytes) noexcept {
-    return std::align_val_t(bytes < kPageBytes ? kSmallAlignment : kPageBytes);
+  using Memory = std::unique_ptr<std::byte, detail::FreeBuffer>;
+
+  static Memory allocate(std::size_t bytes) {
+    if (bytes < kPageBytes) return Memory(static_cast<std::byte*>(::operator new(bytes)), {});
+    std::size_t room = 0;
+    std::byte* const data = detail::take_pages(bytes, room);
+    return Memory(data, {room});
   }
-  std::unique_ptr<std::byte, detail::AlignedFree> data_;
+
+  Memory data_;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
 };

@@ -1,0 +1,58 @@
+#include "base/buffer.h"
+
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace ron::base {
+namespace {
+
+bool page_aligned(const Buffer& buffer) {
+  return reinterpret_cast<std::uintptr_t>(buffer.data()) % Buffer::kPageBytes == 0;
+}
+
+TEST(Buffer, IsPageAlignedFromAPageOn) {
+  for (const std::size_t bytes : {std::size_t{4096}, std::size_t{16383}, std::size_t{16384},
+                                  std::size_t{65537}, std::size_t{9} << 20}) {
+    const Buffer buffer(bytes);
+    EXPECT_EQ(buffer.size(), bytes);
+    EXPECT_TRUE(page_aligned(buffer));
+  }
+}
+
+TEST(Buffer, ShrinksAndGrowsWithinItsCapacity) {
+  Buffer buffer(100'000);
+  buffer.resize(5);
+  EXPECT_EQ(buffer.view().size(), 5);
+  buffer.resize(200'000);
+  EXPECT_EQ(buffer.size(), 100'000);
+}
+
+// Whatever is recycled, two buffers that live at the same time never share a byte.
+TEST(Buffer, LiveBuffersNeverOverlap) {
+  std::mt19937 dice(1);
+  struct Live {
+    Buffer buffer;
+    int mark;
+  };
+  std::vector<Live> live;
+  for (int i = 0; i < 5'000; ++i) {
+    if (live.size() > 20 || (!live.empty() && dice() % 2 == 0)) {
+      const std::size_t at = dice() % live.size();
+      for (const std::byte byte : live[at].buffer.view()) {
+        ASSERT_EQ(byte, static_cast<std::byte>(live[at].mark));
+      }
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
+      continue;
+    }
+    Buffer buffer(1 + dice() % 200'000);
+    std::memset(buffer.data(), i & 0xff, buffer.size());
+    live.push_back({std::move(buffer), i & 0xff});
+  }
+}
+
+}  // namespace
+}  // namespace ron::base
