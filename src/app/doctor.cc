@@ -165,10 +165,6 @@ Findings judge(const config::Config& config, const platform::posix::Machine& mac
                std::size_t cores) {
   Findings out;
   const auto storage = config.get(storage::storage_section());
-  if (!storage->amnesia) {
-    out.push_back({Level::Fail, "storage", "this build keeps objects in memory only",
-                   "start with --amnesia or set storage.amnesia = true"});
-  }
   judge_descriptors(*storage, machine, cores, out);
   if (machine.huge_pages) {
     out.push_back({Level::Ok, "huge pages", "memory can be collapsed into huge pages"});

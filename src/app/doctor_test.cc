@@ -52,10 +52,13 @@ TEST(Doctor, ACacheLargerThanTheMemoryFails) {
   EXPECT_NE(print(findings).find("warn  memory"), std::string::npos);
 }
 
-TEST(Doctor, ObjectsOnDiskAreNotInThisBuild) {
+TEST(Doctor, OnDiskTheMemoryOfTheIndexCounts) {
   config::Inputs inputs;
   const auto config = config::load(schema(), inputs).value();
-  EXPECT_TRUE(has_failure(judge(*config, large_machine(), 2)));
+  const std::vector<Finding> findings = judge(*config, large_machine(), 2);
+  EXPECT_FALSE(has_failure(findings));
+  EXPECT_NE(print(findings).find("storage.data_dirs"), std::string::npos);
+  EXPECT_EQ(judged({}, large_machine()).find("storage.data_dirs"), std::string::npos);
 }
 
 TEST(Doctor, AnUnusableConfigurationIsTheOnlyFinding) {

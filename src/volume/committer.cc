@@ -181,6 +181,7 @@ Task<Result<void>> Committer::write(Batch* batch) {
     const std::uint64_t bytes = batch->end().offset - batch->start().offset;
     unflushed_bytes_ += bytes;
     free_bytes_ -= std::min(free_bytes_, bytes);
+    state_->free_bytes.store(free_bytes_, std::memory_order_relaxed);
     end_ = batch->end();
   }
   writing_ = false;

@@ -37,7 +37,12 @@ void DiskVolume::apply(const Tuning& tuning) {
 
 Task<Result<void>> DiskVolume::open() {
   auto opened = co_await recovery_.open();
-  if (opened) committer_.start_at(recovery_.log_end(), recovery_.next_segment());
+  if (!opened) co_return opened;
+  committer_.start_at(recovery_.log_end(), recovery_.next_segment());
+  // Before the first write: uploads are admitted, and volumes chosen, by the room there is.
+  const auto free = co_await state_.host().disk.free_bytes(state_.options().directory);
+  if (!free) co_return base::fail(free.error());
+  state_.free_bytes.store(*free, std::memory_order_relaxed);
   co_return opened;
 }
 

@@ -99,7 +99,8 @@ bool VolumeState::quarantined(const base::ObjectId& id) const {
 
 VolumeStats VolumeState::stats() const {
   VolumeStats stats;
-  stats.free_bytes = free_bytes.load(std::memory_order_relaxed);
+  const std::uint64_t free = free_bytes.load(std::memory_order_relaxed);
+  stats.free_bytes = free - std::min(free, tuning().min_free_bytes);
   const std::lock_guard lock(lock_);
   for (const auto& [tenant, usage] : ledger_.usage) {
     stats.objects += usage.objects;

@@ -84,7 +84,7 @@ class VolumeState {
   }
   void clear_damaged_index() noexcept { index_damaged_.store(false, std::memory_order_release); }
 
-  std::atomic<std::uint64_t> free_bytes = 0;       // as last measured
+  std::atomic<std::uint64_t> free_bytes = 0;       // as last measured, less what was written
   std::atomic<std::uint32_t> expected_writes = 0;  // announced and not yet submitted
   // Called by whoever finds damage, on their executor.
   std::function<void(const base::ObjectId&, std::uint64_t group)> on_corrupt;

@@ -109,7 +109,7 @@ struct VolumeStats {
   std::uint64_t stored_bytes = 0;  // what it takes on the medium
   std::uint64_t dead_bytes = 0;    // of that, what compaction can free
   std::uint64_t segments = 0;
-  std::uint64_t free_bytes = 0;
+  std::uint64_t free_bytes = 0;   // what may still be written
   std::uint64_t uploads = 0;      // open ones
   std::uint64_t quarantined = 0;  // objects with a group that did not verify
   std::uint64_t index_bytes = 0;  // memory of the index

@@ -3,6 +3,9 @@
 import concurrent.futures
 import json
 import random
+import shutil
+import signal
+import tempfile
 import unittest
 
 import ron
@@ -12,13 +15,22 @@ SIZES = (0, 1, PART - 1, PART, PART + 1, 11 * PART // 2)
 
 
 class Uploads(unittest.TestCase):
+    """In memory; below, the same on disk with and without the memory tier."""
+
+    on_disk = False
+    sets = {}
+
     @classmethod
     def setUpClass(cls):
-        cls.server = ron.Server(sets={"storage.server.max_rps": 100000})
+        cls.data = tempfile.mkdtemp(prefix="ron-e2e-data-") if cls.on_disk else None
+        sets = {"storage.server.max_rps": 100000, "storage.min_free_bytes": "1MiB", **cls.sets}
+        cls.server = ron.Server(sets=sets, data=cls.data)
 
     @classmethod
     def tearDownClass(cls):
         cls.server.close()
+        if cls.data:
+            shutil.rmtree(cls.data, ignore_errors=True)
 
     def setUp(self):
         self.connection = self.server.connect()
@@ -163,9 +175,9 @@ class Uploads(unittest.TestCase):
             self.refused(self.ask("POST", "/uploads", body), 400, "Malformed")
         self.refused(self.ask("POST", "/uploads", b'{"length":1,"address":"b3:0"}'), 400,
                      "BadAddress")
-        details = self.refused(self.ask("POST", "/uploads", b'{"length":1000000000000}'), 507,
+        details = self.refused(self.ask("POST", "/uploads", b'{"length":9000000000000000000}'), 507,
                                "StorageFull")
-        self.assertEqual(details["length"], "1000000000000")
+        self.assertEqual(details["length"], "9000000000000000000")
         self.assertEqual(self.connection.ask("POST", "/uploads", (), b"{}").status, 401)
 
     def test_what_is_uploaded_can_be_listed_and_removed(self):
@@ -178,6 +190,47 @@ class Uploads(unittest.TestCase):
             self.assertIn({"address": address, "length": len(data)}, listed.json()["objects"])
         self.assertEqual(self.ask("DELETE", "/o/" + address).status, 204)
         self.refused(self.connection.ask("GET", "/o/" + address), 404, "NotFound")
+
+
+class UploadsOnDisk(Uploads):
+    on_disk = True
+
+    def test_an_upload_survives_the_death_of_the_server(self):
+        data = random.Random(11).randbytes(3 * PART + 5)
+        parts = self.parts(data)
+        with tempfile.TemporaryDirectory(prefix="ron-e2e-data-") as home:
+            folder = home + "/data"
+            with ron.Server(data=folder) as first:
+                with first.connect() as connection:
+                    begun = connection.ask("POST", "/uploads", [first.auth],
+                                           json.dumps({"length": len(data)}).encode())
+                    upload = begun.json()["upload_id"]
+                    for number in (3, 1):
+                        done = connection.ask("PUT", f"/uploads/{upload}/{number}", [first.auth],
+                                              parts[number])
+                        self.assertEqual(done.status, 200, done.body)
+                first.signal(signal.SIGKILL)
+                first.wait_exit()
+            with ron.Server(data=folder) as second, second.connect() as connection:
+                state = connection.ask("GET", f"/uploads/{upload}", [second.auth]).json()
+                self.assertEqual(state["arrived"], [[1, 1], [3, 3]])
+                for number in (0, 2):
+                    done = connection.ask("PUT", f"/uploads/{upload}/{number}", [second.auth],
+                                          parts[number])
+                    self.assertEqual(done.status, 200, done.body)
+                done = connection.ask("POST", f"/uploads/{upload}/commit", [second.auth], b"")
+                self.assertEqual((done.status, done.json()["address"]), (201, ron.b3(data)))
+                self.assertTrue(connection.ask("GET", "/o/" + ron.b3(data)).body == data)
+
+
+class UploadsOnDiskWithoutMemoryTier(Uploads):
+    on_disk = True
+    sets = {"storage.cache_bytes": "0"}
+
+
+class UploadsOnDiskInLargePieces(Uploads):
+    on_disk = True
+    sets = {"storage.cache_bytes": "0", "storage.chunk_size": "1MiB"}
 
 
 class Limits(unittest.TestCase):

@@ -57,7 +57,8 @@ class RamVolumeTest : public ::testing::Test {
   }
   Result<volume::Added> put(const std::string& text, const std::string& tenant = "") {
     const base::ObjectId id = b3::hash(base::as_bytes(text));
-    return ask<volume::Added>(&volume::Volume::put, volume::NewObject{id, buffer(text), tenant});
+    return ask<volume::Added>(&volume::Volume::put,
+                              volume::NewObject{id, buffer(text), tenant, {}});
   }
   Result<std::uint64_t> remove(const base::ObjectId& id) {
     return ask<std::uint64_t>(&volume::Volume::remove, id);
