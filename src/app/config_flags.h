@@ -18,7 +18,9 @@ struct ConfigFlags {
 
   // `--config` and `--set`; this must outlive the parse.
   void declare(CLI::App& command);
-  [[nodiscard]] ServeOptions options() const { return {file, set, ""}; }
+  [[nodiscard]] ServeOptions options() const {
+    return {.config_file = file, .flags = set, .token_out = ""};
+  }
 };
 
 }  // namespace ron::app

@@ -67,7 +67,11 @@ void judge_descriptors(const storage::StorageConfig& config,
                            : "lower storage.max_conns or raise the hard limit of open files"});
 }
 
-void look_at_keys(const kit::AuthConfig& auth, std::int64_t now, Findings& out) {
+void look_at_keys(const kit::AuthConfig& auth, bool amnesia, std::int64_t now, Findings& out) {
+  if (auth.keys_dir.empty() && !amnesia) {
+    out.push_back({Level::Ok, "keys", "in the data directory, made by the first start"});
+    return;
+  }
   if (auth.keys_dir.empty()) {
     out.push_back({Level::Warn, "keys", "auth.keys_dir is not set: tokens end with the process",
                    "run ron key gen --keys DIR and set auth.keys_dir"});
@@ -189,7 +193,8 @@ Findings examine(const ServeOptions& options) {
   }
   out.push_back({Level::Ok, "config", std::to_string((*config)->entries().size()) + " keys"});
   const std::int64_t now = platform::posix::SystemClock().unix_ms() / 1000;
-  look_at_keys(*(*config)->get(kit::auth_section()), now, out);
+  const bool amnesia = (*config)->get(storage::storage_section())->amnesia;
+  look_at_keys(*(*config)->get(kit::auth_section()), amnesia, now, out);
   look_at_machine(*(*config)->get(storage::storage_section()), out);
   Findings judged = judge(**config, platform::posix::probe_machine(),
                           core_count(*(*config)->get(runtime_section())));

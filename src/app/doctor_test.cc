@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "services/storage/budget.h"
 #include "services/storage/config.h"
 
 namespace ron::app {
@@ -65,30 +64,6 @@ TEST(Doctor, AnUnusableConfigurationIsTheOnlyFinding) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(print(findings),
             "fail  config  flag: storage.max_cons: unknown key; did you mean storage.max_conns?\n");
-}
-
-TEST(Budget, IsTheSumOfItsAddends) {
-  const auto config = loaded({"storage.cache_bytes=1GiB"});
-  const auto budget = memory_budget(*config->get(storage::storage_section()));
-  std::uint64_t sum = 0;
-  for (const Addend& addend : budget) {
-    EXPECT_GT(addend.bytes(), 0U) << addend.what;
-    sum += addend.bytes();
-  }
-  EXPECT_EQ(total_bytes(budget), sum);
-  EXPECT_EQ(budget[0].bytes(), base::kGiB);
-}
-
-TEST(Budget, GrowsWithEveryLimitItNames) {
-  const auto total = [](const std::string& flag) {
-    return total_bytes(memory_budget(*loaded({flag})->get(storage::storage_section())));
-  };
-  const std::uint64_t before = total("storage.amnesia=true");
-  for (const char* flag :
-       {"storage.cache_bytes=1GiB", "storage.server.max_inflight=1024", "storage.max_conns=4096",
-        "storage.channels.work=1024", "storage.channels.events=2048"}) {
-    EXPECT_GT(total(flag), before) << flag;
-  }
 }
 
 }  // namespace

@@ -46,6 +46,39 @@ class LogWriter final : public observe::LogSink {
   std::thread thread_;
 };
 
+// Where this process finds its keys: in amnesia mode only where it is told to look.
+kit::AuthConfig effective_auth(const ServeOptions& options, const config::Config& config) {
+  const auto auth = config.get(kit::auth_section());
+  if (config.get(storage::storage_section())->amnesia) return *auth;
+  return DataDirectory{options.data_dir}.auth(*auth);
+}
+
+// What a start needs of the disk. Nothing is touched in amnesia mode but what was asked for.
+base::Result<std::shared_ptr<const auth::Keyring>> prepare_keys(const ServeOptions& options,
+                                                                const config::Config& config,
+                                                                const platform::Host& host) {
+  const std::int64_t now = host.clock.unix_ms() / 1000;
+  const DataDirectory directory{options.data_dir};
+  const bool amnesia = config.get(storage::storage_section())->amnesia;
+  if (!amnesia) {
+    const auto prepared = prepare(directory, *config.get(kit::auth_section()), host.random, now);
+    if (!prepared) return fail(prepared.error().code, "--data: " + prepared.error().message);
+  }
+  auto keyring = load_keyring(effective_auth(options, config), host.random, now);
+  if (!keyring) return keyring;
+  if (!amnesia) {
+    const auto kept = keep_admin_token(directory, **keyring, host.random, now);
+    if (!kept) return fail(kept.error().code, "--data: " + kept.error().message);
+  }
+  if (!options.token_out.empty()) {
+    const auto token = mint_admin_token(**keyring, host.random, now);
+    if (!token) return fail(token.error());
+    const auto written = platform::posix::write_private_file(options.token_out, *token + "\n");
+    if (!written) return fail(written.error().code, "--token-out: " + written.error().message);
+  }
+  return keyring;
+}
+
 // The life of the process on core 0.
 class Process {
  public:
@@ -128,10 +161,10 @@ class Process {
     if (!inputs) co_return refuse(config::ReloadFail::Io, inputs.error().message);
     auto next = config::reload(schema(), *service_.config(), *inputs);
     if (!next) co_return refuse(next.error().fail, next.error().message);
-    const auto auth = next->config->get(kit::auth_section());
-    const auto keyring = auth->keys_dir.empty()
-                             ? with_deny_list(*service_.keyring(), *auth)
-                             : load_keyring(*auth, host_.random, host_.clock.unix_ms() / 1000);
+    const kit::AuthConfig auth = effective_auth(options_, *next->config);
+    const auto keyring = auth.keys_dir.empty()
+                             ? with_deny_list(*service_.keyring(), auth)
+                             : load_keyring(auth, host_.random, host_.clock.unix_ms() / 1000);
     if (!keyring) co_return refuse(config::ReloadFail::Invalid, keyring.error().message);
     const auto level = next->config->get(log_section())->level;
     const auto moved = co_await service_.reload(std::move(*next), *keyring);
@@ -195,25 +228,14 @@ int serve_storage(const ServeOptions& options) {
   const auto config = config::load(schema(), *inputs);
   if (!config) return cli::failed(config.error().text());
   const auto settings = (*config)->get(storage::storage_section());
-  if (!settings->amnesia) {
-    return cli::failed(
-        "storage.amnesia: this build keeps objects in memory only; start with --amnesia");
-  }
   const auto log_config = (*config)->get(log_section());
   const auto runtime_config = (*config)->get(runtime_section());
 
   platform::posix::PosixHost machine(
       {.cores = core_count(*runtime_config), .pin = runtime_config->pin});
   const platform::Host host = machine.host();
-  const std::int64_t now = host.clock.unix_ms() / 1000;
-  const auto keyring = load_keyring(*(*config)->get(kit::auth_section()), host.random, now);
+  const auto keyring = prepare_keys(options, **config, host);
   if (!keyring) return cli::failed(keyring.error().message);
-  if (!options.token_out.empty()) {
-    const auto token = mint_admin_token(**keyring, host.random, now);
-    if (!token) return cli::failed(token.error().message);
-    const auto written = platform::posix::write_private_file(options.token_out, *token + "\n");
-    if (!written) return cli::failed("--token-out: " + written.error().message);
-  }
 
   observe::LogHub logs({.level = log_config->level,
                         .format = log_config->format,
@@ -222,7 +244,8 @@ int serve_storage(const ServeOptions& options) {
   std::optional<storage::Service> service;
   std::optional<Process> process;
   FirstJob first([&] {
-    service.emplace(host, *config, *keyring, logs);
+    service.emplace(host, *config, *keyring, logs, storage::add_routes,
+                    DataDirectory{options.data_dir}.volumes(*settings));
     process.emplace(options, machine, logs, *service);
     process->begin();
   });

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/data_directory.h"
 #include "app/schema.h"
 #include "config/load.h"
 
@@ -14,6 +15,7 @@ struct ServeOptions {
   std::string config_file;         // empty: none
   std::vector<std::string> flags;  // KEY=VALUE overrides, in order
   std::string token_out;           // where the admin token goes; empty: nowhere
+  std::string data_dir = std::string(kDefaultDataDirectory);  // not touched in amnesia mode
 };
 
 // The configuration inputs as they are now: file, environment, flags. An error names the file.

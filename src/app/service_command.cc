@@ -21,7 +21,7 @@ struct ServiceFlags {
   std::string log_format;
   std::string log_level;
   std::string uds;
-  std::string data;
+  std::string data{kDefaultDataDirectory};
 
   void declare(CLI::App& command) {
     config.declare(command);
@@ -29,6 +29,9 @@ struct ServiceFlags {
         ->type_name("HOST:PORT");
     command.add_option("--admin", admin, "Metrics and debugging listen here")
         ->type_name("HOST:PORT");
+    command.add_option("--data", data, "Keep objects, keys and the admin token there")
+        ->type_name("DIR")
+        ->capture_default_str();
     command.add_flag("--amnesia", amnesia, "Keep everything in memory; not a byte on disk");
     command.add_option("--cores", cores, "Event loops; default one per CPU")->type_name("N");
     command.add_option("--token-out", token_out, "Write the admin token there, mode 0600")
@@ -39,15 +42,15 @@ struct ServiceFlags {
     command.add_option("--log-level", log_level, "trace, debug, info, warn or error")
         ->type_name("LEVEL")
         ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error"}));
-    // Known to the contract, not to this build: an empty group keeps them out of the help.
+    // Known to the contract, not to this build: an empty group keeps it out of the help.
     command.add_option("--uds", uds)->group("");
-    command.add_option("--data", data)->group("");
   }
 
   // Shortcuts come first: a --set for the same key is more explicit and wins.
   [[nodiscard]] ServeOptions options(const std::string& section) const {
     ServeOptions out = config.options();
     out.token_out = token_out;
+    out.data_dir = data;
     out.flags.clear();
     const auto override_key = [&out](const std::string& key, const std::string& value) {
       if (!value.empty()) out.flags.push_back(key + "=" + value);
@@ -65,9 +68,7 @@ struct ServiceFlags {
 
 int run_storage(const ServiceFlags& flags) {
   if (!flags.uds.empty()) return cli::bad_usage("not in this build: --uds (Unix sockets)");
-  if (!flags.data.empty()) {
-    return cli::bad_usage("not in this build: --data (objects on disk); start with --amnesia");
-  }
+  if (flags.data.empty()) return cli::bad_usage("--data: name a directory");
   return serve_storage(flags.options("storage"));
 }
 

@@ -193,6 +193,13 @@ class Objects(WithServer):
         self.assertIn(gone, done.stderr.decode())
         self.assertIn("1 missing", done.stdout.decode())
 
+    def test_without_addresses_the_server_is_looked_at(self):
+        admin = ("--admin-url", "http://%s:%d" % self.server.admin)
+        self.server.put(b"looked at")
+        self.assertIn("volumes 1\n", self.good("stat", *admin).decode())
+        self.assertTrue(json.loads(self.good("stat", "--json", *admin))["amnesia"])
+        self.assertIn("Unauthorized", self.refused("stat", *admin, token=False))
+
     def test_bad_usage_is_exit_code_two(self):
         address = ron.b3(b"")
         for arguments in (("put",), ("get",), ("get", "b3:12"), ("rm",), ("stat", "x"),
@@ -348,6 +355,18 @@ class Uploads(WithServer):
                          f"{ron.b3(data)}  -\n")
         self.assertEqual(list(spool.iterdir()), [])
         self.assertIn("none/.ron-spool", self.refused("put", "--spool", "none", "-", given=data))
+
+
+class Verify(WithServer):
+    def test_all_objects_of_a_server_are_checked_page_by_page(self):
+        admin = ("--admin-url", "http://%s:%d" % self.server.admin)
+        self.assertEqual(self.good("verify", *admin), b"checked 0 objects, 0 bytes, 0 corrupt\n")
+        sizes = list(range(1, 2100)) + [9 * MIB]
+        for size in sizes:
+            self.write(f"tree/{size:08}", noise(size))
+        self.good("put", "--list", "list", "tree")
+        self.assertEqual(self.good("verify", *admin).decode(),
+                         f"checked {len(sizes)} objects, {sum(sizes)} bytes, 0 corrupt\n")
 
 
 class StrangeServers(Case):

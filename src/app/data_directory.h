@@ -1,0 +1,43 @@
+// The directory of --data: what a process finds there, and what it makes on its first start.
+//
+//   DIR/keys/*.key         root keys, unless auth.keys_dir says where they are
+//   DIR/keys/admin.token   a token with every scope, for the commands of this machine
+//   DIR/storage            objects, unless storage.data_dirs says where they are
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "auth/keyring.h"
+#include "base/result.h"
+#include "platform/random.h"
+#include "services/kit/capability_gate.h"
+#include "services/storage/config.h"
+
+namespace ron::app {
+
+inline constexpr std::string_view kDefaultDataDirectory = "ron-data";
+
+// Names of what is in it. A plain value.
+struct DataDirectory {
+  std::string path;
+
+  [[nodiscard]] std::string keys() const { return path + "/keys"; }
+  [[nodiscard]] std::string admin_token() const { return keys() + "/admin.token"; }
+  // Where root keys are: as configured, else here.
+  [[nodiscard]] kit::AuthConfig auth(const kit::AuthConfig& config) const;
+  // Where objects are: as configured, else here.
+  [[nodiscard]] std::vector<std::string> volumes(const storage::StorageConfig& config) const;
+};
+
+// Makes the directories (0700) and, if there is none, a root key. Errors name the file. Before the
+// loops run.
+base::Result<void> prepare(const DataDirectory& directory, const kit::AuthConfig& config,
+                           platform::Random& random, std::int64_t now_unix_s);
+// Writes the admin token (0600) if there is none that these keys honour.
+base::Result<void> keep_admin_token(const DataDirectory& directory, const auth::Keyring& keyring,
+                                    platform::Random& random, std::int64_t now_unix_s);
+
+}  // namespace ron::app

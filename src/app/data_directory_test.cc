@@ -1,0 +1,68 @@
+#include "app/data_directory.h"
+
+#include <gtest/gtest.h>
+
+#include "app/keys.h"
+#include "auth/capability.h"
+#include "cli/test_support.h"
+#include "platform/posix/files.h"
+
+namespace ron::app {
+namespace {
+
+namespace files = platform::posix;
+using cli::testing::kNow;
+
+class DataDirectoryTest : public cli::testing::InScratch {
+ protected:
+  std::shared_ptr<const auth::Keyring> started(const kit::AuthConfig& config = {}) {
+    EXPECT_TRUE(prepare(directory_, config, random_, kNow));
+    const auto keyring = load_keyring(directory_.auth(config), random_, kNow);
+    EXPECT_TRUE(keyring) << keyring.error().message;
+    EXPECT_TRUE(keep_admin_token(directory_, **keyring, random_, kNow));
+    return *keyring;
+  }
+  std::string token() { return files::read_small_file(directory_.admin_token(), 4096).value(); }
+
+  DataDirectory directory_{path("data")};
+};
+
+TEST_F(DataDirectoryTest, TheFirstStartMakesAKeyAndATokenNobodyElseMayRead) {
+  const auto keyring = started();
+  EXPECT_EQ(keyring->keys().size(), 1U);
+  EXPECT_EQ(files::file_mode(directory_.path).value(), 0700U);
+  EXPECT_EQ(files::file_mode(directory_.keys()).value(), 0700U);
+  EXPECT_EQ(files::file_mode(directory_.admin_token()).value(), 0600U);
+  std::string text = token();
+  text.pop_back();
+  EXPECT_TRUE(auth::verify_token(*keyring, text));
+}
+
+TEST_F(DataDirectoryTest, TheNextStartChangesNothing) {
+  const std::string active = started()->active().id;
+  const std::string before = token();
+  EXPECT_EQ(started()->active().id, active);
+  EXPECT_EQ(token(), before);
+}
+
+TEST_F(DataDirectoryTest, ATokenTheKeysDoNotHonourIsReplaced) {
+  started();
+  ASSERT_TRUE(files::write_private_file(directory_.admin_token(), "stale\n"));
+  const auto keyring = started();
+  std::string text = token();
+  text.pop_back();
+  EXPECT_TRUE(auth::verify_token(*keyring, text));
+}
+
+TEST_F(DataDirectoryTest, ConfiguredPlacesComeFirst) {
+  kit::AuthConfig auth;
+  auth.keys_dir = path("elsewhere");
+  EXPECT_EQ(directory_.auth(auth).keys_dir, path("elsewhere"));
+  storage::StorageConfig config;
+  EXPECT_EQ(directory_.volumes(config), std::vector{directory_.path + "/storage"});
+  config.data_dirs = {"a", "b"};
+  EXPECT_EQ(directory_.volumes(config), (std::vector<std::string>{"a", "b"}));
+}
+
+}  // namespace
+}  // namespace ron::app

@@ -1,0 +1,92 @@
+// A volume for tests: does what a RamVolume does, and fails or waits where it is told to.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "platform/wait.h"
+#include "runtime/deadline.h"
+#include "services/storage/ram_volume.h"
+
+namespace ron::storage::testing {
+
+class TestVolume final : public volume::Volume {
+ public:
+  TestVolume(std::uint64_t capacity, platform::SendArena& arena, const platform::Clock& clock)
+      : inner_(capacity, arena, clock) {}
+
+  std::optional<base::Error> read_error;
+  base::Duration read_takes{};  // before it looks
+  bool hold_removes = false;    // done, but not answered before release_removes()
+  std::uint64_t reads = 0;
+  std::vector<std::uint64_t> read_lengths;
+
+  void release_removes() {
+    for (auto& [length, reply] : std::exchange(held_, {})) std::move(reply).send(length);
+  }
+
+  platform::Task<base::Result<volume::Located>> locate(base::ObjectId id) override {
+    return inner_.locate(id);
+  }
+  platform::Task<base::Result<volume::Piece>> read(volume::Located object, std::uint64_t offset,
+                                                   std::uint64_t length) override {
+    ++reads;
+    read_lengths.push_back(length);
+    if (read_takes > base::Duration::zero()) co_await runtime::sleep_for(read_takes);
+    if (read_error) co_return base::fail(*read_error);
+    co_return co_await inner_.read(std::move(object), offset, length);
+  }
+  platform::Task<void> put(volume::NewObject object, runtime::Deadline deadline,
+                           volume::Reply<volume::Added> reply) override {
+    return inner_.put(std::move(object), deadline, std::move(reply));
+  }
+  platform::Task<void> remove(base::ObjectId id, runtime::Deadline deadline,
+                              volume::Reply<std::uint64_t> reply) override {
+    if (!hold_removes) {
+      co_await inner_.remove(id, deadline, std::move(reply));
+      co_return;
+    }
+    auto [sender, receiver] = runtime::oneshot<base::Result<std::uint64_t>>();
+    co_await inner_.remove(id, deadline, std::move(sender));
+    auto done = co_await receiver.recv(deadline);
+    held_.emplace_back(std::move(*done), std::move(reply));
+  }
+  platform::Task<void> begin_upload(volume::Upload upload, runtime::Deadline deadline,
+                                    volume::Reply<bool> reply) override {
+    return inner_.begin_upload(std::move(upload), deadline, std::move(reply));
+  }
+  platform::Task<void> put_part(volume::NewPart part, runtime::Deadline deadline,
+                                volume::Reply<b3::ChainingValue> reply) override {
+    return inner_.put_part(std::move(part), deadline, std::move(reply));
+  }
+  platform::Task<void> commit_upload(volume::UploadId upload, runtime::Deadline deadline,
+                                     volume::Reply<volume::Added> reply) override {
+    return inner_.commit_upload(upload, deadline, std::move(reply));
+  }
+  platform::Task<void> abort_upload(volume::UploadId upload, runtime::Deadline deadline,
+                                    volume::Reply<bool> reply) override {
+    return inner_.abort_upload(upload, deadline, std::move(reply));
+  }
+  platform::Task<base::Result<volume::UploadState>> find_upload(volume::UploadId upload) override {
+    return inner_.find_upload(upload);
+  }
+  platform::Task<base::Result<std::vector<Listed>>> list(std::optional<base::ObjectId> after,
+                                                         std::size_t limit) override {
+    return inner_.list(after, limit);
+  }
+  [[nodiscard]] volume::Usage usage(std::string_view tenant) const override {
+    return inner_.usage(tenant);
+  }
+  [[nodiscard]] volume::VolumeStats stats() const override { return inner_.stats(); }
+  [[nodiscard]] volume::VolumeHealth health() const override { return inner_.health(); }
+
+ private:
+  RamVolume inner_;
+  std::vector<std::pair<base::Result<std::uint64_t>, volume::Reply<std::uint64_t>>> held_;
+};
+
+}  // namespace ron::storage::testing
