@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "platform/posix/local_files.h"
-
 namespace ron::cli {
 namespace {
 
 using base::Code;
 using base::Result;
 using platform::Task;
+using platform::posix::PathLock;
 
 constexpr std::size_t kLongestName = 255;
 
@@ -20,8 +19,17 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-Task<Result<std::unique_ptr<platform::File>>> open_part(Session* session, std::string path) {
-  return session->host().disk.open(std::move(path), {.mode = platform::OpenMode::CreateOrOpen});
+Result<PathLock> lock_part(const std::string& part, const std::string& path,
+                           bool make_directories) {
+  const auto there = platform::posix::file_facts(path);
+  if (there && there->kind == platform::posix::FileKind::Directory) {
+    return base::fail(Code::PreconditionFailed, "'" + path + "' is a directory");
+  }
+  auto locked = PathLock::file(part);
+  if (locked || !make_directories || locked.error().code != Code::NotFound) return locked;
+  const auto made = platform::posix::make_public_directories(directory_of(path));
+  if (!made) return base::fail(made.error());
+  return PathLock::file(part);
 }
 
 }  // namespace
@@ -46,14 +54,12 @@ FileSink::FileSink(Session& session, std::string path, const base::ObjectId& id)
     : session_(session), path_(std::move(path)), part_(part_path(path_, id)) {}
 
 Task<Result<void>> FileSink::open(bool make_directories) {
-  auto opened = co_await open_part(&session_, part_);
-  if (!opened && make_directories && opened.error().code == Code::NotFound) {
-    const auto made = co_await session_.off_loop([directory = directory_of(path_)] {
-      return platform::posix::make_public_directories(directory);
-    });
-    if (!made) co_return base::fail(made.error());
-    opened = co_await open_part(&session_, part_);
-  }
+  auto locked = co_await session_.off_loop([part = part_, path = path_, make_directories] {
+    return lock_part(part, path, make_directories);
+  });
+  if (!locked) co_return base::fail(std::move(locked.error()));
+  lock_.emplace(std::move(*locked));
+  auto opened = co_await session_.host().disk.open(part_, {platform::OpenMode::WriteExisting});
   if (!opened) co_return base::fail(std::move(opened.error()));
   file_ = std::move(*opened);
   const auto size = co_await file_->size();

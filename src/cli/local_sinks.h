@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/object_id.h"
@@ -11,6 +12,7 @@
 #include "cli/download.h"
 #include "cli/session.h"
 #include "platform/disk.h"
+#include "platform/posix/local_files.h"
 
 namespace ron::cli {
 
@@ -27,7 +29,8 @@ class OutputSink final : public PieceSink {
 // name, so what is left there by an interrupted get is continued only by a get of the same object.
 std::string part_path(const std::string& path, const base::ObjectId& id);
 
-// The part file of one object. One task.
+// The part file of one object. One task. Another process that fetches the same object to the same
+// place is refused with Busy until this one is destroyed.
 class FileSink final : public PieceSink {
  public:
   FileSink(Session& session, std::string path, const base::ObjectId& id);
@@ -56,6 +59,7 @@ class FileSink final : public PieceSink {
   Session& session_;
   const std::string path_;
   const std::string part_;
+  std::optional<platform::posix::PathLock> lock_;
   std::unique_ptr<platform::File> file_;
   std::uint64_t pieces_ = 0;
   std::uint64_t found_bytes_ = 0;

@@ -1,9 +1,11 @@
 """The client commands against a real server, and against servers that lie, stop or give up."""
 
+import fcntl
 import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import stat
@@ -423,6 +425,33 @@ class StrangeServers(Case):
                 self.good("get", address, "-o", "file", url=server.url)
             self.assertEqual((self.work / "file").read_bytes(), data)
             self.assertEqual(self.left_behind(), [])
+
+    def test_two_cannot_fetch_to_the_same_place_at_once(self):
+        data = noise(10)
+        address = ron.b3(data)
+        with self.lying({address: data}) as server:
+            with open(self.work / f".file.{address[3:19]}.ron-part", "wb") as part:
+                fcntl.flock(part, fcntl.LOCK_EX)
+                self.assertIn("Busy", self.refused("get", address, "-o", "file", url=server.url))
+                self.assertFalse((self.work / "file").exists())
+            self.good("get", address, "-o", "file", url=server.url)
+        self.assertEqual((self.work / "file").read_bytes(), data)
+
+    def test_a_directory_in_the_way_is_told_before_anything_is_fetched(self):
+        (self.work / "there").mkdir()
+        self.assertIn("is a directory", self.refused("get", ron.b3(b""), "-o", "there",
+                                                     url="http://127.0.0.1:1"))
+
+    def test_an_interrupt_ends_a_command_that_waits_for_input(self):
+        process = subprocess.Popen([ron.BINARY, "put", "-"], cwd=self.work, stdin=subprocess.PIPE,
+                                   env=self.environment("http://127.0.0.1:1"),
+                                   preexec_fn=ron.die_with_parent)
+        # Signals are taken from when they are blocked for the loop.
+        ron.wait_until("blocked SIGINT", lambda: int(re.search(
+            r"SigBlk:\t(\w+)", pathlib.Path(f"/proc/{process.pid}/status").read_text())[1], 16) & 2)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(ron.REPLY_S), 130)
+        process.stdin.close()
 
     def test_a_refusal_with_retry_after_is_tried_again(self):
         address = ron.b3(b"later")
