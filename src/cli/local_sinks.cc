@@ -12,6 +12,7 @@ using platform::Task;
 using platform::posix::PathLock;
 
 constexpr std::size_t kLongestName = 255;
+constexpr std::uint64_t kSyncBytes = 64 * base::kMiB;
 
 std::string directory_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -51,7 +52,10 @@ std::string part_path(const std::string& path, const base::ObjectId& id) {
 }
 
 FileSink::FileSink(Session& session, std::string path, const base::ObjectId& id)
-    : session_(session), path_(std::move(path)), part_(part_path(path_, id)) {}
+    : session_(session),
+      path_(std::move(path)),
+      part_(part_path(path_, id)),
+      syncing_(session.tasks(), 1) {}
 
 Task<Result<void>> FileSink::open(bool make_directories) {
   auto locked = co_await session_.off_loop([part = part_, path = path_, make_directories] {
@@ -72,17 +76,31 @@ Task<Result<void>> FileSink::open(bool make_directories) {
 
 Task<Result<void>> FileSink::clear() {
   pieces_ = found_bytes_ = written_ = 0;
-  return file_->truncate(0);
+  const Result<void> settled = co_await settle();
+  if (!settled) co_return settled;
+  co_return co_await file_->truncate(0);
 }
 
 Task<Result<void>> FileSink::take(std::uint64_t offset, base::Buffer bytes) {
   const auto written = co_await file_->write_at(offset, std::move(bytes));
   if (!written) co_return base::fail(written.error());
   written_ = std::max(written_, offset + written->size());
-  co_return Result<void>();
+  unsynced_bytes_ += written->size();
+  if (!sync_early_ || unsynced_bytes_ < kSyncBytes) co_return Result<void>();
+  unsynced_bytes_ = 0;
+  const Result<void> synced = co_await settle();
+  if (synced) syncing_.start(file_->sync());
+  co_return synced;
+}
+
+Task<Result<void>> FileSink::settle() {
+  if (syncing_.empty()) co_return Result<void>();
+  co_return co_await syncing_.next();
 }
 
 Task<Result<void>> FileSink::finish(std::uint64_t length, bool sync) {
+  const Result<void> settled = co_await settle();
+  if (!settled) co_return settled;
   if (found_bytes_ > length) {
     const Result<void> cut = co_await file_->truncate(length);
     if (!cut) co_return cut;
@@ -104,6 +122,7 @@ Task<Result<void>> FileSink::publish(unsigned mode, bool sync) {
 }
 
 Task<void> FileSink::abandon(base::Error why) {
+  co_await settle();
   file_.reset();
   const bool continues = why.code == Code::UpstreamFail || why.code == Code::Timeout ||
                          base::info(why.code).status == 429 || base::info(why.code).status == 503;
