@@ -10,6 +10,8 @@ class App;
 namespace ron::cli {
 
 void declare_client_flags(CLI::App& command, ClientFlags& flags);
+// --data, for commands that do not mean the directory's objects by it.
+void declare_data_flag(CLI::App& command, ClientFlags& flags);
 // How the server and the token are found, for the end of every help.
 inline constexpr const char* kClientHelp =
     "The server is --url, else RON_URL, else http://127.0.0.1:8081. The token is the one in\n"

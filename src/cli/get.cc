@@ -60,6 +60,7 @@ Task<Result<void>> to_file(Session* session, const GetObject* what, unsigned mod
   FileSink sink(*session, what->out, what->id);
   const Result<void> opened = co_await sink.open(false);
   if (!opened) co_return opened;
+  if (what->sync) sink.sync_early();
   const auto length = co_await fetch_or_continue(session, what, &sink);
   if (!length) {
     co_await sink.abandon(what->range ? base::Error() : length.error());
@@ -98,7 +99,7 @@ Result<ByteRange> parse_byte_range(std::string_view text) {
     const std::string_view rest = text.substr(dash + 1);
     const auto last = number_of(rest);
     if (first && rest.empty()) return ByteRange{*first, std::nullopt};
-    if (first && last && *first <= *last) return ByteRange{*first, *last};
+    if (first && last && *first <= *last) return ByteRange{*first, last};
   }
   return fail(Code::Malformed, "write the range as FIRST-LAST or FIRST-, both in bytes from 0");
 }

@@ -72,6 +72,13 @@ Published publish(const std::vector<Draft>& batch, const std::string& directory,
   return published;
 }
 
+// Files wait for their names without a lock of their own, so the directory has one.
+Result<platform::posix::PathLock> take_directory(const std::string& directory) {
+  const auto made = platform::posix::make_public_directories(directory);
+  if (!made) return fail(made.error());
+  return platform::posix::PathLock::directory(directory);
+}
+
 // The get of one list, while it runs.
 class ListGet {
  public:
@@ -83,11 +90,10 @@ class ListGet {
         publishing_(session.tasks(), 1) {}
 
   Task<int> run() {
-    const auto made = co_await session_.off_loop([directory = what_.directory] {
-      return platform::posix::make_public_directories(directory);
-    });
-    if (!made) {
-      session_.complain("", made.error());
+    const auto taken = co_await session_.off_loop(
+        [directory = what_.directory] { return take_directory(directory); });
+    if (!taken) {
+      session_.complain("", taken.error());
       co_return session_.exit_code();
     }
     auto file = co_await session_.host().disk.open(what_.list, {});

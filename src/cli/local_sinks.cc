@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "platform/posix/local_files.h"
-
 namespace ron::cli {
 namespace {
 
 using base::Code;
 using base::Result;
 using platform::Task;
+using platform::posix::PathLock;
 
 constexpr std::size_t kLongestName = 255;
+constexpr std::uint64_t kSyncBytes = 64 * base::kMiB;
 
 std::string directory_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -20,8 +20,17 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-Task<Result<std::unique_ptr<platform::File>>> open_part(Session* session, std::string path) {
-  return session->host().disk.open(std::move(path), {.mode = platform::OpenMode::CreateOrOpen});
+Result<PathLock> lock_part(const std::string& part, const std::string& path,
+                           bool make_directories) {
+  const auto there = platform::posix::file_facts(path);
+  if (there && there->kind == platform::posix::FileKind::Directory) {
+    return base::fail(Code::PreconditionFailed, "'" + path + "' is a directory");
+  }
+  auto locked = PathLock::file(part);
+  if (locked || !make_directories || locked.error().code != Code::NotFound) return locked;
+  const auto made = platform::posix::make_public_directories(directory_of(path));
+  if (!made) return base::fail(made.error());
+  return PathLock::file(part);
 }
 
 }  // namespace
@@ -43,17 +52,18 @@ std::string part_path(const std::string& path, const base::ObjectId& id) {
 }
 
 FileSink::FileSink(Session& session, std::string path, const base::ObjectId& id)
-    : session_(session), path_(std::move(path)), part_(part_path(path_, id)) {}
+    : session_(session),
+      path_(std::move(path)),
+      part_(part_path(path_, id)),
+      syncing_(session.tasks(), 1) {}
 
 Task<Result<void>> FileSink::open(bool make_directories) {
-  auto opened = co_await open_part(&session_, part_);
-  if (!opened && make_directories && opened.error().code == Code::NotFound) {
-    const auto made = co_await session_.off_loop([directory = directory_of(path_)] {
-      return platform::posix::make_public_directories(directory);
-    });
-    if (!made) co_return base::fail(made.error());
-    opened = co_await open_part(&session_, part_);
-  }
+  auto locked = co_await session_.off_loop([part = part_, path = path_, make_directories] {
+    return lock_part(part, path, make_directories);
+  });
+  if (!locked) co_return base::fail(std::move(locked.error()));
+  lock_.emplace(std::move(*locked));
+  auto opened = co_await session_.host().disk.open(part_, {platform::OpenMode::WriteExisting});
   if (!opened) co_return base::fail(std::move(opened.error()));
   file_ = std::move(*opened);
   const auto size = co_await file_->size();
@@ -66,17 +76,31 @@ Task<Result<void>> FileSink::open(bool make_directories) {
 
 Task<Result<void>> FileSink::clear() {
   pieces_ = found_bytes_ = written_ = 0;
-  return file_->truncate(0);
+  const Result<void> settled = co_await settle();
+  if (!settled) co_return settled;
+  co_return co_await file_->truncate(0);
 }
 
 Task<Result<void>> FileSink::take(std::uint64_t offset, base::Buffer bytes) {
   const auto written = co_await file_->write_at(offset, std::move(bytes));
   if (!written) co_return base::fail(written.error());
   written_ = std::max(written_, offset + written->size());
-  co_return Result<void>();
+  unsynced_bytes_ += written->size();
+  if (!sync_early_ || unsynced_bytes_ < kSyncBytes) co_return Result<void>();
+  unsynced_bytes_ = 0;
+  const Result<void> synced = co_await settle();
+  if (synced) syncing_.start(file_->sync());
+  co_return synced;
+}
+
+Task<Result<void>> FileSink::settle() {
+  if (syncing_.empty()) co_return Result<void>();
+  co_return co_await syncing_.next();
 }
 
 Task<Result<void>> FileSink::finish(std::uint64_t length, bool sync) {
+  const Result<void> settled = co_await settle();
+  if (!settled) co_return settled;
   if (found_bytes_ > length) {
     const Result<void> cut = co_await file_->truncate(length);
     if (!cut) co_return cut;
@@ -98,6 +122,7 @@ Task<Result<void>> FileSink::publish(unsigned mode, bool sync) {
 }
 
 Task<void> FileSink::abandon(base::Error why) {
+  co_await settle();
   file_.reset();
   const bool continues = why.code == Code::UpstreamFail || why.code == Code::Timeout ||
                          base::info(why.code).status == 429 || base::info(why.code).status == 503;

@@ -4,13 +4,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/object_id.h"
 #include "base/result.h"
 #include "cli/download.h"
+#include "cli/in_order.h"
 #include "cli/session.h"
 #include "platform/disk.h"
+#include "platform/posix/local_files.h"
 
 namespace ron::cli {
 
@@ -27,13 +30,16 @@ class OutputSink final : public PieceSink {
 // name, so what is left there by an interrupted get is continued only by a get of the same object.
 std::string part_path(const std::string& path, const base::ObjectId& id);
 
-// The part file of one object. One task.
+// The part file of one object. One task. Another process that fetches the same object to the same
+// place is refused with Busy until this one is destroyed.
 class FileSink final : public PieceSink {
  public:
   FileSink(Session& session, std::string path, const base::ObjectId& id);
 
   // Opens the part file, making missing directories if asked to. Cancel-safe, as all of these.
   platform::Task<base::Result<void>> open(bool make_directories);
+  // Writes to the medium while more is fetched, so that finish() has little left to sync.
+  void sync_early() noexcept { sync_early_ = true; }
   // Whole pieces that are there from before.
   [[nodiscard]] std::uint64_t pieces() const noexcept { return pieces_; }
   [[nodiscard]] platform::File* file() const noexcept { return file_.get(); }
@@ -53,13 +59,20 @@ class FileSink final : public PieceSink {
   [[nodiscard]] const std::string& part() const noexcept { return part_; }
 
  private:
+  // Waits for the sync under way, if there is one.
+  platform::Task<base::Result<void>> settle();
+
   Session& session_;
   const std::string path_;
   const std::string part_;
+  std::optional<platform::posix::PathLock> lock_;
   std::unique_ptr<platform::File> file_;
   std::uint64_t pieces_ = 0;
   std::uint64_t found_bytes_ = 0;
   std::uint64_t written_ = 0;
+  bool sync_early_ = false;
+  std::uint64_t unsynced_bytes_ = 0;
+  InOrder<base::Result<void>> syncing_;
 };
 
 }  // namespace ron::cli

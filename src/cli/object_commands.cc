@@ -64,6 +64,7 @@ void add_stat(CLI::App& root, Action& chosen) {
   const auto flags = std::make_shared<ObjectFlags>();
   CLI::App* command = root.add_subcommand("stat", "Show objects, or how the server is doing");
   declare(*command, flags, &run_stat, chosen);
+  declare_data_flag(*command, flags->client);
   declare_admin_url(*command, *flags);
   command->add_flag("--json", flags->json, "As JSON, an object per line");
   command->footer(
@@ -83,6 +84,7 @@ void add_rm(CLI::App& root, Action& chosen) {
   const auto flags = std::make_shared<ObjectFlags>();
   CLI::App* command = root.add_subcommand("rm", "Remove objects");
   declare(*command, flags, &run_rm, chosen)->required();
+  declare_data_flag(*command, flags->client);
   command->add_flag("-f,--force", flags->force, "A missing object is no failure");
   command->footer(
       std::string(

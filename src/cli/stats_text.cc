@@ -73,24 +73,25 @@ std::string title_of(const Json& item) {
 
 bool is_title(std::string_view key) { return key == "name" || key == "what"; }
 
-void append(std::string& out, const std::string& indent, std::string_view name, const Json& value) {
+// `heading` is how the value is called; `name` tells its unit.
+void append(std::string& out, const std::string& indent, const std::string& heading,
+            std::string_view name, const Json& value) {
   if (!value.is_structured()) {
-    out += indent + words_of(name) + ": " + text_of(name, value) + "\n";
+    out += indent + heading + ": " + text_of(name, value) + "\n";
     return;
   }
   if (value.empty()) return;
   if (value.is_object()) {
-    out += indent + words_of(name) + "\n";
+    out += indent + heading + "\n";
     for (const auto& [key, member] : value.items()) {
-      if (!is_title(key)) append(out, indent + "  ", key, member);
+      if (!is_title(key)) append(out, indent + "  ", words_of(key), key, member);
     }
     return;
   }
   std::size_t number = 0;
   for (const Json& item : value) {
-    const std::string own = title_of(item);
-    append(out, indent, own.empty() ? std::string(name) + " " + std::to_string(++number) : own,
-           item);
+    const std::string own = config::printable(title_of(item));
+    append(out, indent, own.empty() ? heading + " " + std::to_string(++number) : own, name, item);
   }
 }
 
@@ -120,7 +121,7 @@ base::Result<std::string> stats_text(std::string_view stats, std::string_view la
     return base::fail(base::Code::Malformed, "the server's answer is not statistics");
   }
   std::string out;
-  for (const auto& [name, value] : json.items()) append(out, "", name, value);
+  for (const auto& [name, value] : json.items()) append(out, "", words_of(name), name, value);
   const Scrub after = scrub_of(later);
   if (after.running) out += scrub_line(scrub_of(stats), after, between);
   return out;

@@ -49,6 +49,7 @@ void add_put(CLI::App& root, Action& chosen) {
                    "Where large standard input waits, default TMPDIR or /tmp")
       ->type_name("DIR");
   declare_client_flags(*command, flags->client);
+  declare_data_flag(*command, flags->client);
   command->footer(
       std::string(
           "Prints a line per file, `b3:<hash>  name`, in the order of the arguments. The hash is "
@@ -114,6 +115,7 @@ void add_get(CLI::App& root, Action& chosen) {
       ->type_name("FILE");
   command->add_flag("--no-sync", flags->no_sync, "Do not wait until the disk has it");
   declare_client_flags(*command, flags->client);
+  declare_data_flag(*command, flags->client);
   command->footer(std::string("What comes is hashed and compared with the address. A file gets its "
                               "name only when all of\n"
                               "it is right and on disk; until then it is a hidden .ron-part file "

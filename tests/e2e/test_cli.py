@@ -1,9 +1,11 @@
 """The client commands against a real server, and against servers that lie, stop or give up."""
 
+import fcntl
 import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import stat
@@ -193,6 +195,13 @@ class Objects(WithServer):
         self.assertIn(gone, done.stderr.decode())
         self.assertIn("1 missing", done.stdout.decode())
 
+    def test_without_addresses_the_server_is_looked_at(self):
+        admin = ("--admin-url", "http://%s:%d" % self.server.admin)
+        self.server.put(b"looked at")
+        self.assertIn("volumes 1\n", self.good("stat", *admin).decode())
+        self.assertTrue(json.loads(self.good("stat", "--json", *admin))["amnesia"])
+        self.assertIn("Unauthorized", self.refused("stat", *admin, token=False))
+
     def test_bad_usage_is_exit_code_two(self):
         address = ron.b3(b"")
         for arguments in (("put",), ("get",), ("get", "b3:12"), ("rm",), ("stat", "x"),
@@ -350,6 +359,18 @@ class Uploads(WithServer):
         self.assertIn("none/.ron-spool", self.refused("put", "--spool", "none", "-", given=data))
 
 
+class Verify(WithServer):
+    def test_all_objects_of_a_server_are_checked_page_by_page(self):
+        admin = ("--admin-url", "http://%s:%d" % self.server.admin)
+        self.assertEqual(self.good("verify", *admin), b"checked 0 objects, 0 bytes, 0 corrupt\n")
+        sizes = list(range(1, 2100)) + [9 * MIB]
+        for size in sizes:
+            self.write(f"tree/{size:08}", noise(size))
+        self.good("put", "--list", "list", "tree")
+        self.assertEqual(self.good("verify", *admin).decode(),
+                         f"checked {len(sizes)} objects, {sum(sizes)} bytes, 0 corrupt\n")
+
+
 class StrangeServers(Case):
     """What a client does when the server is not to be trusted, or not there."""
 
@@ -404,6 +425,33 @@ class StrangeServers(Case):
                 self.good("get", address, "-o", "file", url=server.url)
             self.assertEqual((self.work / "file").read_bytes(), data)
             self.assertEqual(self.left_behind(), [])
+
+    def test_two_cannot_fetch_to_the_same_place_at_once(self):
+        data = noise(10)
+        address = ron.b3(data)
+        with self.lying({address: data}) as server:
+            with open(self.work / f".file.{address[3:19]}.ron-part", "wb") as part:
+                fcntl.flock(part, fcntl.LOCK_EX)
+                self.assertIn("Busy", self.refused("get", address, "-o", "file", url=server.url))
+                self.assertFalse((self.work / "file").exists())
+            self.good("get", address, "-o", "file", url=server.url)
+        self.assertEqual((self.work / "file").read_bytes(), data)
+
+    def test_a_directory_in_the_way_is_told_before_anything_is_fetched(self):
+        (self.work / "there").mkdir()
+        self.assertIn("is a directory", self.refused("get", ron.b3(b""), "-o", "there",
+                                                     url="http://127.0.0.1:1"))
+
+    def test_an_interrupt_ends_a_command_that_waits_for_input(self):
+        process = subprocess.Popen([ron.BINARY, "put", "-"], cwd=self.work, stdin=subprocess.PIPE,
+                                   env=self.environment("http://127.0.0.1:1"),
+                                   preexec_fn=ron.die_with_parent)
+        # Signals are taken from when they are blocked for the loop.
+        ron.wait_until("blocked SIGINT", lambda: int(re.search(
+            r"SigBlk:\t(\w+)", pathlib.Path(f"/proc/{process.pid}/status").read_text())[1], 16) & 2)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(ron.REPLY_S), 130)
+        process.stdin.close()
 
     def test_a_refusal_with_retry_after_is_tried_again(self):
         address = ron.b3(b"later")

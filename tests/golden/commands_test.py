@@ -13,7 +13,8 @@ import tempfile
 import unittest
 
 OPTIONS = None
-COMMANDS = ("config", "doctor", "key", "storage", "token", "topology", "version")
+COMMANDS = ("config", "doctor", "get", "key", "put", "rm", "stat", "storage", "token", "topology",
+            "verify", "version")
 
 
 class Commands(unittest.TestCase):
@@ -78,7 +79,7 @@ class Commands(unittest.TestCase):
             self.assertNotIn("hunter2", self.refused(2, *arguments))
 
     def test_help_shows_examples(self):
-        for command in (["storage"], ["token", "mint"], ["token", "attenuate"],
+        for command in (["put"], ["get"], ["stat"], ["rm"], ["verify"], ["storage"], ["token", "mint"], ["token", "attenuate"],
                         ["token", "inspect"], ["key", "gen"], ["key", "show"], ["config", "check"],
                         ["config", "show"], ["topology"], ["doctor"]):
             text = self.answer(*command, "--help")

@@ -7,12 +7,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "platform/disk_error.h"
-#include "platform/posix/descriptor.h"
 #include "platform/posix/names.h"
 
 namespace ron::platform::posix {
@@ -77,7 +77,46 @@ struct CloseDirectory {
   void operator()(DIR* directory) const noexcept { closedir(directory); }
 };
 
+// 0, or an errno.
+int lock(int fd) noexcept {
+  while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+std::unexpected<base::Error> lock_failed(const std::string& path, int error) {
+  if (error != EWOULDBLOCK) return base::fail(disk_error("cannot lock", path, error));
+  return base::fail(base::Code::Busy, "another process writes '" + path + "'");
+}
+
+// The file is still the one at `path`: whoever held it before may have given it another name.
+bool is_at(int fd, const std::string& path) noexcept {
+  struct stat held{};
+  struct stat there{};
+  return fstat(fd, &held) == 0 && lstat(path.c_str(), &there) == 0 && held.st_ino == there.st_ino &&
+         held.st_dev == there.st_dev;
+}
+
 }  // namespace
+
+base::Result<PathLock> PathLock::file(const std::string& path) {
+  for (;;) {
+    const names::Opened opened = names::open(path, {OpenMode::CreateOrOpen, false});
+    if (opened.error != 0) return base::fail(disk_error("cannot write", path, opened.error));
+    Descriptor file(opened.fd);
+    const int error = lock(file.get());
+    if (error != 0) return lock_failed(path, error);
+    if (is_at(file.get(), path)) return PathLock(std::move(file));
+  }
+}
+
+base::Result<PathLock> PathLock::directory(const std::string& path) {
+  Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int error = directory.valid() ? lock(directory.get()) : errno;
+  if (error != 0) return lock_failed(path, error);
+  return PathLock(std::move(directory));
+}
 
 base::Result<FileFacts> file_facts(const std::string& path) {
   struct stat status{};

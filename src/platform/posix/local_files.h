@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/buffer.h"
 #include "base/result.h"
+#include "platform/posix/descriptor.h"
 
 namespace ron::platform::posix {
 
@@ -56,6 +58,19 @@ void write_standard_error(std::string_view text) noexcept;
 [[nodiscard]] bool error_is_terminal() noexcept;
 // Columns of the terminal behind standard error; 80 where it does not say.
 [[nodiscard]] std::size_t terminal_columns() noexcept;
+
+// Keeps a file or directory from others who lock it the same way, in this process or another,
+// until it is destroyed. Does not outlive the process.
+class PathLock {
+ public:
+  // The file, made 0600 if it is not there; a link is not followed. Busy while another holds it.
+  static base::Result<PathLock> file(const std::string& path);
+  static base::Result<PathLock> directory(const std::string& path);
+
+ private:
+  explicit PathLock(Descriptor held) noexcept : held_(std::move(held)) {}
+  Descriptor held_;
+};
 
 // The mode of a new file that is not private, 0666 less the umask. Only while there is one thread.
 [[nodiscard]] unsigned public_file_mode() noexcept;

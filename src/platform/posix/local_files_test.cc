@@ -80,6 +80,27 @@ TEST_F(LocalFiles, PublishingReplacesTheOldFileAndSetsTheMode) {
   EXPECT_FALSE(publish_file(draft, path("f"), 0640)) << "there is no draft any more";
 }
 
+TEST_F(LocalFiles, ALockIsHeldByOne) {
+  {
+    const auto held = PathLock::file(path("f"));
+    ASSERT_TRUE(held);
+    EXPECT_EQ(PathLock::file(path("f")).error().code, base::Code::Busy);
+    EXPECT_TRUE(PathLock::file(path("g")));
+  }
+  EXPECT_TRUE(PathLock::file(path("f")));
+  const auto directory = PathLock::directory(path(""));
+  ASSERT_TRUE(directory);
+  EXPECT_EQ(PathLock::directory(path("")).error().code, base::Code::Busy);
+  EXPECT_EQ(PathLock::directory(path("none")).error().code, base::Code::NotFound);
+}
+
+TEST_F(LocalFiles, AFileThatGotAnotherNameIsNotTheOneThatIsLocked) {
+  const auto held = PathLock::file(path("draft"));
+  ASSERT_TRUE(held);
+  ASSERT_TRUE(publish_file(path("draft"), path("f"), 0644));
+  EXPECT_TRUE(PathLock::file(path("draft"))) << "a new file";
+}
+
 TEST_F(LocalFiles, AStampTellsAChangedFile) {
   const std::string file = write("f", "one");
   const auto before = file_facts(file);

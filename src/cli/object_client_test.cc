@@ -1,0 +1,71 @@
+#include "cli/object_client.h"
+
+#include <gtest/gtest.h>
+
+#include "b3/hash.h"
+#include "cli/get.h"
+#include "cli/local_sinks.h"
+#include "cli/object_pages.h"
+
+namespace ron::cli {
+namespace {
+
+TEST(UploadStatus, KnowsWhichPartsHaveArrived) {
+  const auto status = parse_upload_status(R"({"length":9437184,"arrived":[[0,2],[5,5],[7,8]]})");
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->length, 9437184U);
+  for (const std::uint64_t part : {0, 1, 2, 5, 7, 8}) EXPECT_TRUE(status->has(part)) << part;
+  for (const std::uint64_t part : {3, 4, 6, 9, 100}) EXPECT_FALSE(status->has(part)) << part;
+  EXPECT_FALSE(parse_upload_status(R"({"length":1,"arrived":[]})")->has(0));
+}
+
+TEST(UploadStatus, RefusesWhatIsNotOne) {
+  for (const char* text :
+       {"", "[]", "{}", R"({"length":1})", R"({"length":-1,"arrived":[]})",
+        R"({"length":1,"arrived":[[1,0]]})", R"({"length":1,"arrived":[[0]]})",
+        R"({"length":1,"arrived":[[0,2],[2,3]]})", R"({"length":1,"arrived":[["0","1"]]})"}) {
+    EXPECT_EQ(parse_upload_status(text).error().code, base::Code::UpstreamFail) << text;
+  }
+}
+
+TEST(ObjectPage, ListsAddresses) {
+  const std::string address = b3::hash({}).text();
+  const auto page = parse_object_page(R"({"objects":[{"address":")" + address + R"("}]})");
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->front(), b3::hash({}));
+  EXPECT_TRUE(parse_object_page(R"({"objects":[]})")->empty());
+  for (const char* text : {"", "[]", "{}", R"({"objects":{}})", R"({"objects":[1]})",
+                           R"({"objects":[{"address":"b3:12"}]})"}) {
+    EXPECT_FALSE(parse_object_page(text)) << text;
+  }
+}
+
+TEST(Describe, NamesTheCodeAndTheCorrelationId) {
+  base::Error error(base::Code::Busy, "the queue is full");
+  EXPECT_EQ(describe(error), "the queue is full (Busy)");
+  EXPECT_EQ(describe(std::move(error).with("queue", "work").with("corr_id", "01H")),
+            "the queue is full (Busy, corr 01H)");
+}
+
+TEST(ByteRange, IsFirstAndLast) {
+  EXPECT_EQ(*parse_byte_range("0-0"), (ByteRange{0, 0}));
+  EXPECT_EQ(*parse_byte_range("5-10"), (ByteRange{5, 10}));
+  EXPECT_EQ(*parse_byte_range("7-"), (ByteRange{7, std::nullopt}));
+  for (const char* text :
+       {"", "-", "5", "-5", "5-4", "a-b", "1-2-3", "+1-2", "1-99999999999999999999"}) {
+    EXPECT_FALSE(parse_byte_range(text)) << text;
+  }
+}
+
+TEST(PartPath, IsHiddenBesideTheFileAndNamesTheAddress) {
+  const base::ObjectId id = b3::hash({});
+  const std::string start = id.text().substr(3, 16);
+  EXPECT_EQ(part_path("film", id), ".film." + start + ".ron-part");
+  EXPECT_EQ(part_path("/a/b/film", id), "/a/b/.film." + start + ".ron-part");
+  const std::string longest = part_path("d/" + std::string(255, 'n'), id);
+  EXPECT_LE(longest.size() - 2, 255U) << "a name the file system takes";
+  EXPECT_TRUE(longest.starts_with("d/.") && longest.ends_with(".ron-part"));
+}
+
+}  // namespace
+}  // namespace ron::cli
