@@ -57,7 +57,7 @@ Task<void> DiskVolume::recoverer(runtime::Shutdown shutdown) {
     pause = kRecoveryLookEvery;
     if (!state_.index_damaged()) continue;
     auto paused = co_await ask<bool>(
-        &jobs_, [](Reply<bool> reply) { return Job(PauseJob{std::move(reply)}); });
+        &jobs_, shutdown, [](Reply<bool> reply) { return Job(PauseJob{std::move(reply)}); });
     if (!paused) continue;
     auto rebuilt = co_await recovery_.rebuild();
     if (rebuilt) {
