@@ -307,6 +307,12 @@ Task<Result<void>> Recovery::apply_log(const Survey* survey, LogPosition from,
     const std::uint64_t begin = number == from.segment ? from.offset : kSegmentHeadBytes;
     auto end = co_await apply_segment(surveyed, begin, index, ledger, mode);
     if (!end) co_return base::fail(std::move(end.error()));
+    if (!surveyed.end && *end <= kSegmentHeadBytes) {
+      // Begun and never used. Its head may not be on the medium, so the log does not end here; the
+      // next segment makes it void.
+      state_->remove_segment(number);
+      continue;
+    }
     end_ = {number, *end};
     ledger->segments[number].bytes = *end;
     if (surveyed.size > *end) static_cast<void>(co_await cut_off(&surveyed, *end));
