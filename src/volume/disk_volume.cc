@@ -32,7 +32,7 @@ DiskVolume::DiskVolume(platform::Host host, runtime::Topology& topology,
 
 Task<Result<void>> DiskVolume::open() {
   auto opened = co_await recovery_.open();
-  if (opened) committer_.start_at(recovery_.log_end(), recovery_.next_segment());
+  if (opened) committer_.start_at(recovery_.log_end(), recovery_.next_segment(), false);
   co_return opened;
 }
 
@@ -61,7 +61,7 @@ Task<void> DiskVolume::recoverer(runtime::Shutdown shutdown) {
     if (!paused) continue;
     auto rebuilt = co_await recovery_.rebuild();
     if (rebuilt) {
-      committer_.start_at(recovery_.log_end(), recovery_.next_segment());
+      committer_.start_at(recovery_.log_end(), recovery_.next_segment(), true);
       state_.clear_damaged_index();
       state_.set_write_trouble("");
       state_.set_readable(true);
