@@ -151,8 +151,12 @@ Task<Result<Recovery::Survey>> Recovery::survey() {
     const LogPosition closes = *closer.segment->closes;
     for (Surveyed& closed : survey) {
       const std::uint64_t number = closed.segment->number;
-      if (number >= closer.segment->number || number < closes.segment) continue;
-      closed.end = number == closes.segment ? closes.offset : 0;
+      if (number >= closer.segment->number) continue;
+      if (number >= closes.segment) {
+        closed.end = number == closes.segment ? closes.offset : 0;
+      } else if (!closed.end) {
+        closed.end = closed.size;  // the one that closed it is gone, and what was beyond with it
+      }
     }
   }
   co_return survey;
