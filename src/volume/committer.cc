@@ -363,9 +363,11 @@ Task<Result<void>> Committer::remove_void_bytes(SegmentPtr segment) {
   if (!file) co_return base::fail(std::move(file.error()));
   auto size = co_await (*file)->size();
   if (!size) co_return base::fail(std::move(size.error()));
-  if (*size <= closes.offset) co_return Result<void>();
-  auto cut = co_await (*file)->truncate(closes.offset);
-  if (!cut) co_return cut;
+  if (*size > closes.offset) {
+    auto cut = co_await (*file)->truncate(closes.offset);
+    if (!cut) co_return cut;
+  }
+  // Also if it has been cut before: perhaps that was not synced.
   auto synced = co_await (*file)->sync();
   co_return synced;
 }
