@@ -319,7 +319,6 @@ Task<Result<void>> Recovery::apply_log(const Survey* survey, LogPosition from,
     }
     end_ = {number, *end};
     ledger->segments[number].bytes = *end;
-    if (surveyed.size > *end) static_cast<void>(co_await cut_off(&surveyed, *end));
   }
   co_return Result<void>();
 }
@@ -362,7 +361,7 @@ Task<Result<std::uint64_t>> Recovery::apply_segment(Surveyed surveyed, std::uint
     if (!accepted) co_return base::fail(std::move(accepted.error()));
     end = *accepted;
     const std::uint64_t from = unsure > kSegmentHeadBytes ? unsure : 0;  // the head, too
-    auto secured = co_await secure(surveyed.segment, from, end > unsure ? end : from);
+    auto secured = co_await secure(surveyed.segment, end > unsure ? from : end, end);
     if (!secured) co_return base::fail(std::move(secured.error()));
   }
   auto applied = co_await apply_records(&tail, end, index, ledger, mode);
@@ -388,11 +387,10 @@ Task<Result<std::uint64_t>> Recovery::accept_tail(SegmentScanner* scanner,
   co_return end;
 }
 
-// What a process that died has written may be read back although it is not on the medium, and if a
-// sync of it has failed, syncing again would not put it there. So the bytes are written once more,
-// to the same place.
+// What a process that died has written, or cut off, may look so although the medium has it
+// otherwise, and if a sync of it has failed, syncing again would not change that. So the bytes are
+// written once more, to the same place, and the end is set again.
 Task<Result<void>> Recovery::secure(SegmentPtr segment, std::uint64_t begin, std::uint64_t end) {
-  if (end <= begin) co_return Result<void>();
   auto file = co_await state_->host().disk.open(state_->segment_path(segment->number),
                                                 {OpenMode::WriteExisting, false});
   if (!file) co_return base::fail(std::move(file.error()));
@@ -406,6 +404,8 @@ Task<Result<void>> Recovery::secure(SegmentPtr segment, std::uint64_t begin, std
     if (!written) co_return base::fail(std::move(written.error()));
     at += bytes;
   }
+  auto cut = co_await (*file)->truncate(end);
+  if (!cut) co_return cut;
   auto synced = co_await (*file)->sync();
   co_return synced;
 }
