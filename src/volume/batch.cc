@@ -1,11 +1,13 @@
 #include "volume/batch.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 namespace ron::volume {
 
 platform::Task<base::Result<void>> Batch::add(Record record, base::Buffer payload) {
+  assert(payload.size() == record.payload_bytes);
   if (record.sequence == 0) record.sequence = draft_.take_sequence();
   record.durable_before = start_.offset;
   const Place place{start_.segment, end_, static_cast<std::uint32_t>(record.head_bytes()),

@@ -38,8 +38,9 @@ base::Buffer buffer_of(std::string_view text) {
 
 }  // namespace
 
-void Committer::start_at(LogPosition end, std::uint64_t next_segment) {
+void Committer::start_at(LogPosition end, std::uint64_t next_segment, bool after_failure) {
   end_ = end;
+  must_close_ = after_failure;
   next_segment_ = std::max(next_segment, end.segment + 1);
   file_.reset();
   writing_ = false;
@@ -127,6 +128,7 @@ Task<void> Committer::commit(Jobs jobs) {
   const IndexPtr index = state_->index();
   Batch batch(Draft(index.get(), &state_->ledger()), state_->identity.seal, start);
   auto done = co_await plan_all(&jobs, &batch);
+  if (done && must_close_ && !batch.has_records()) done = co_await close_log();
   if (done && !batch.draft().empty()) done = co_await write(&batch);
   if (!done) {
     if (done.error().code == Code::IntegrityFail) state_->report_damaged_index();
@@ -183,6 +185,7 @@ Task<Result<void>> Committer::write(Batch* batch) {
     free_bytes_ -= std::min(free_bytes_, bytes);
     state_->free_bytes.store(free_bytes_, std::memory_order_relaxed);
     end_ = batch->end();
+    must_close_ = false;
   }
   writing_ = false;
   co_return Result<void>();
@@ -224,6 +227,7 @@ Task<Result<void>> Committer::open_segment() {
 // possible; the head of the next segment says so in any case.
 Task<void> Committer::abandon_segment() {
   writing_ = false;
+  must_close_ = true;
   const std::shared_ptr<platform::File> file = std::exchange(file_, nullptr);
   if (end_.segment == segment_) {
     if (file) static_cast<void>(co_await file->truncate(end_.offset));
@@ -261,19 +265,25 @@ Task<Result<void>> Committer::check_space(std::uint64_t needed) {
 Task<void> Committer::probe() {
   auto room = co_await check_space(0);
   if (!room) co_return;
-  if (!file_) {
-    auto opened = co_await open_segment();
-    if (opened) opened = co_await file_->sync();
-    if (opened) opened = co_await state_->host().disk.sync_directory(state_->segments_path());
-    if (!opened) {
-      co_await abandon_segment();
-      co_return;
-    }
-    name_is_durable_ = true;
-    end_ = {segment_, kSegmentHeadBytes};
-    writing_ = false;
+  auto closed = co_await close_log();
+  if (closed) state_->set_write_trouble("");
+}
+
+// Begins a segment that has nothing in it yet, durably: its head says where the log ends. Without
+// it a write that failed might be back after a power cut, although its absence was acknowledged.
+Task<Result<void>> Committer::close_log() {
+  if (file_) co_return Result<void>();
+  auto opened = co_await open_segment();
+  if (opened) opened = co_await file_->sync();
+  if (opened) opened = co_await state_->host().disk.sync_directory(state_->segments_path());
+  if (!opened) {
+    co_await abandon_segment();
+    co_return opened;
   }
-  state_->set_write_trouble("");
+  name_is_durable_ = true;
+  end_ = {segment_, kSegmentHeadBytes};
+  must_close_ = writing_ = false;
+  co_return Result<void>();
 }
 
 Task<Result<void>> Committer::flush_index() {
@@ -354,9 +364,11 @@ Task<Result<void>> Committer::remove_void_bytes(SegmentPtr segment) {
   if (!file) co_return base::fail(std::move(file.error()));
   auto size = co_await (*file)->size();
   if (!size) co_return base::fail(std::move(size.error()));
-  if (*size <= closes.offset) co_return Result<void>();
-  auto cut = co_await (*file)->truncate(closes.offset);
-  if (!cut) co_return cut;
+  if (*size > closes.offset) {
+    auto cut = co_await (*file)->truncate(closes.offset);
+    if (!cut) co_return cut;
+  }
+  // Also if it has been cut before: perhaps that was not synced.
   auto synced = co_await (*file)->sync();
   co_return synced;
 }

@@ -28,8 +28,8 @@ class Committer {
   Committer& operator=(const Committer&) = delete;
 
   // The log ends at `end`; the next segment is at least `next_segment`. Before run(), or while it
-  // is paused.
-  void start_at(LogPosition end, std::uint64_t next_segment);
+  // is paused. After a failure there may be more in the log than what counts.
+  void start_at(LogPosition end, std::uint64_t next_segment, bool after_failure);
   // Until a stop is requested and nothing is queued; flushes the index at the end. An aborted or
   // failed run may be followed by another.
   platform::Task<void> run(runtime::Shutdown shutdown);
@@ -48,6 +48,7 @@ class Committer {
   platform::Task<void> abandon_segment();
   platform::Task<base::Result<void>> check_space(std::uint64_t needed);
   platform::Task<void> probe();
+  platform::Task<base::Result<void>> close_log();
   void note_failure(const base::Error& error);
 
   platform::Task<void> between(Job job);
@@ -66,6 +67,7 @@ class Committer {
   bool name_is_durable_ = false;
   LogPosition end_;  // of everything acknowledged; synced
   bool writing_ = false;
+  bool must_close_ = false;            // what failed lies behind the end of the log
   std::uint64_t unflushed_bytes_ = 0;  // of log since the index was flushed
   std::uint64_t free_bytes_ = 0;       // as measured, less what was written since
   platform::TimePoint free_checked_{};

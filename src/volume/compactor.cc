@@ -36,7 +36,7 @@ Task<void> Compactor::run(runtime::Shutdown shutdown) {
     }
     if (now - expired >= kExpireEvery) {
       expired = now;
-      static_cast<void>(co_await expire(state_->host().clock.unix_ms() / 1000));
+      static_cast<void>(co_await expire(state_->host().clock.unix_ms() / 1000, shutdown));
     }
   }
 }
@@ -59,8 +59,8 @@ std::vector<std::uint64_t> Compactor::candidates(bool everything) const {
 Task<Result<std::uint64_t>> Compactor::pass(bool everything, runtime::Shutdown shutdown) {
   if (everything) {
     stuck_.clear();
-    auto sealed =
-        co_await ask<bool>(jobs_, [](Reply<bool> reply) { return Job(SealJob{std::move(reply)}); });
+    auto sealed = co_await ask<bool>(
+        jobs_, shutdown, [](Reply<bool> reply) { return Job(SealJob{std::move(reply)}); });
     if (!sealed) co_return base::fail(std::move(sealed.error()));
   }
   std::uint64_t removed = 0;
@@ -86,7 +86,7 @@ Task<Result<bool>> Compactor::compact(std::uint64_t number, runtime::Shutdown sh
   }
   if (shutdown.requested()) co_return false;
   auto dropped = co_await ask<bool>(
-      jobs_, [number, gone = std::move(findings->tombstones)](Reply<bool> reply) mutable {
+      jobs_, shutdown, [number, gone = std::move(findings->tombstones)](Reply<bool> reply) mutable {
         return Job(DropJob{number, std::move(gone), std::move(reply)});
       });
   if (!dropped && dropped.error().code == Code::PreconditionFailed) {
@@ -131,27 +131,27 @@ Task<Result<Compactor::Findings>> Compactor::copy_live(SegmentPtr segment, std::
     bytes += place.stored_bytes();
     copies.push_back({std::move(record), place, std::move(*payload)});
     if (bytes >= kCopyBytes || copies.size() >= kCopyRecords) {
-      auto flushed = co_await flush(&copies);
+      auto flushed = co_await flush(&copies, shutdown);
       if (!flushed) co_return base::fail(std::move(flushed.error()));
       bytes = 0;
     }
   }
-  auto flushed = co_await flush(&copies);
+  auto flushed = co_await flush(&copies, shutdown);
   if (!flushed) co_return base::fail(std::move(flushed.error()));
   co_return findings;
 }
 
-Task<Result<void>> Compactor::flush(std::vector<Copy>* copies) {
+Task<Result<void>> Compactor::flush(std::vector<Copy>* copies, runtime::Shutdown shutdown) {
   if (copies->empty()) co_return Result<void>();
-  auto copied =
-      co_await ask<bool>(jobs_, [batch = std::exchange(*copies, {})](Reply<bool> reply) mutable {
-        return Job(CopyJob{std::move(batch), std::move(reply)});
-      });
+  auto copied = co_await ask<bool>(jobs_, shutdown,
+                                   [batch = std::exchange(*copies, {})](Reply<bool> reply) mutable {
+                                     return Job(CopyJob{std::move(batch), std::move(reply)});
+                                   });
   if (!copied) co_return base::fail(std::move(copied.error()));
   co_return Result<void>();
 }
 
-Task<Result<std::uint64_t>> Compactor::expire(std::int64_t now_unix_s) {
+Task<Result<std::uint64_t>> Compactor::expire(std::int64_t now_unix_s, runtime::Shutdown shutdown) {
   std::uint64_t ended = 0;
   std::string from(kUploadKeys);
   const std::string until = end_of(kUploadKeys);
@@ -166,8 +166,9 @@ Task<Result<std::uint64_t>> Compactor::expire(std::int64_t now_unix_s) {
       if (!id || !entry || entry->state != UploadEntry::State::Open) continue;
       if (entry->expires_unix_s == 0 || entry->expires_unix_s > now_unix_s) continue;
       const UploadId upload = *id;
-      auto aborted = co_await ask<bool>(
-          jobs_, [upload](Reply<bool> reply) { return Job(AbortJob{upload, std::move(reply)}); });
+      auto aborted = co_await ask<bool>(jobs_, shutdown, [upload](Reply<bool> reply) {
+        return Job(AbortJob{upload, std::move(reply)});
+      });
       ended += aborted ? 1 : 0;
     }
     if (page->size() < kScanPairs) co_return ended;

@@ -34,7 +34,8 @@ class Compactor {
   // anything dead. Cancel-safe: what was copied stays copied.
   platform::Task<base::Result<std::uint64_t>> pass(bool everything, runtime::Shutdown shutdown);
   // Ends uploads whose time has come; how many. Cancel-safe.
-  platform::Task<base::Result<std::uint64_t>> expire(std::int64_t now_unix_s);
+  platform::Task<base::Result<std::uint64_t>> expire(std::int64_t now_unix_s,
+                                                     runtime::Shutdown shutdown);
 
  private:
   static constexpr std::uint64_t kCopyBytes = 1 * base::kMiB;
@@ -49,7 +50,7 @@ class Compactor {
   platform::Task<base::Result<bool>> compact(std::uint64_t number, runtime::Shutdown shutdown);
   platform::Task<base::Result<Findings>> copy_live(SegmentPtr segment, std::uint64_t end,
                                                    runtime::Shutdown shutdown);
-  platform::Task<base::Result<void>> flush(std::vector<Copy>* copies);
+  platform::Task<base::Result<void>> flush(std::vector<Copy>* copies, runtime::Shutdown shutdown);
 
   VolumeState* state_;
   runtime::Mpsc<Job>* jobs_;
@@ -58,16 +59,24 @@ class Compactor {
   std::set<std::uint64_t> stuck_;  // segments that hold damage
 };
 
-// Submits a job that is made with the reply it owes, and waits for the answer. Cancel-safe: the job
-// may still happen.
+// Submits a job that is made with the reply it owes, and waits for the answer: StorageBusy when the
+// queue stays full, Canceled when the volume or the caller is stopping. Cancel-safe: the job may
+// still happen.
 template <class T, class Make>
-platform::Task<base::Result<T>> ask(runtime::Mpsc<Job>* jobs, Make make) {
+platform::Task<base::Result<T>> ask(runtime::Mpsc<Job>* jobs, runtime::Shutdown shutdown,
+                                    Make make) {
+  constexpr base::Duration kQueueWait = std::chrono::seconds(10);
+  constexpr base::Duration kLookEvery = std::chrono::seconds(1);
   auto [sender, receiver] = runtime::oneshot<base::Result<T>>();
-  auto sent = co_await jobs->send(make(std::move(sender)), runtime::Deadline());
-  if (!sent) co_return base::fail(base::Code::Canceled, "the volume is stopping");
-  auto answer = co_await receiver.recv(runtime::Deadline());
-  if (!answer) co_return base::fail(base::Code::Canceled, "the volume is stopping");
-  co_return std::move(*answer);
+  auto sent = co_await jobs->send(make(std::move(sender)), runtime::Deadline::in(kQueueWait));
+  if (!sent) co_return base::fail(base::Code::StorageBusy, "the volume's queue of writes is full");
+  for (;;) {
+    auto answer = co_await receiver.recv(runtime::Deadline::in(kLookEvery));
+    if (answer) co_return std::move(*answer);
+    if (answer.error() != runtime::Waited::TimedOut || shutdown.requested()) {
+      co_return base::fail(base::Code::Canceled, "the volume is stopping");
+    }
+  }
 }
 
 }  // namespace ron::volume

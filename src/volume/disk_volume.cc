@@ -38,7 +38,7 @@ void DiskVolume::apply(const Tuning& tuning) {
 Task<Result<void>> DiskVolume::open() {
   auto opened = co_await recovery_.open();
   if (!opened) co_return opened;
-  committer_.start_at(recovery_.log_end(), recovery_.next_segment());
+  committer_.start_at(recovery_.log_end(), recovery_.next_segment(), false);
   // Before the first write: uploads are admitted, and volumes chosen, by the room there is.
   const auto free = co_await state_.host().disk.free_bytes(state_.options().directory);
   if (!free) co_return base::fail(free.error());
@@ -67,11 +67,11 @@ Task<void> DiskVolume::recoverer(runtime::Shutdown shutdown) {
     pause = kRecoveryLookEvery;
     if (!state_.index_damaged()) continue;
     auto paused = co_await ask<bool>(
-        &jobs_, [](Reply<bool> reply) { return Job(PauseJob{std::move(reply)}); });
+        &jobs_, shutdown, [](Reply<bool> reply) { return Job(PauseJob{std::move(reply)}); });
     if (!paused) continue;
     auto rebuilt = co_await recovery_.rebuild();
     if (rebuilt) {
-      committer_.start_at(recovery_.log_end(), recovery_.next_segment());
+      committer_.start_at(recovery_.log_end(), recovery_.next_segment(), true);
       state_.clear_damaged_index();
       state_.set_write_trouble("");
       state_.set_readable(true);

@@ -81,7 +81,7 @@ class DiskVolume final : public Volume, private Maintenance {
   [[nodiscard]] ScrubProgress scrub_progress() const override { return scrubber_.progress(); }
   // Ends uploads that have expired; how many. The compactor does so every minute. Cancel-safe.
   platform::Task<base::Result<std::uint64_t>> expire(std::int64_t now_unix_s) {
-    return compactor_.expire(now_unix_s);
+    return compactor_.expire(now_unix_s, runtime::Shutdown());
   }
 
   // See Volume.

@@ -224,6 +224,7 @@ Task<Result<Added>> publish(Batch* batch, UploadId id, UploadEntry entry, Made m
   Record record;
   if (!added.is_new) {
     record = ended_record(*batch, id, entry, made.id);
+    made.bytes = {};
   } else {
     const bool whole = entry.length <= kPartBytes;
     record.kind = whole ? RecordKind::Object : RecordKind::Committed;

@@ -151,8 +151,12 @@ Task<Result<Recovery::Survey>> Recovery::survey() {
     const LogPosition closes = *closer.segment->closes;
     for (Surveyed& closed : survey) {
       const std::uint64_t number = closed.segment->number;
-      if (number >= closer.segment->number || number < closes.segment) continue;
-      closed.end = number == closes.segment ? closes.offset : 0;
+      if (number >= closer.segment->number) continue;
+      if (number >= closes.segment) {
+        closed.end = number == closes.segment ? closes.offset : 0;
+      } else if (!closed.end) {
+        closed.end = closed.size;  // the one that closed it is gone, and what was beyond with it
+      }
     }
   }
   co_return survey;
@@ -307,9 +311,14 @@ Task<Result<void>> Recovery::apply_log(const Survey* survey, LogPosition from,
     const std::uint64_t begin = number == from.segment ? from.offset : kSegmentHeadBytes;
     auto end = co_await apply_segment(surveyed, begin, index, ledger, mode);
     if (!end) co_return base::fail(std::move(end.error()));
+    if (!surveyed.end && *end <= kSegmentHeadBytes) {
+      // Begun and never used. Its head may not be on the medium, so the log does not end here; the
+      // next segment makes it void.
+      state_->remove_segment(number);
+      continue;
+    }
     end_ = {number, *end};
     ledger->segments[number].bytes = *end;
-    if (surveyed.size > *end) static_cast<void>(co_await cut_off(&surveyed, *end));
   }
   co_return Result<void>();
 }
@@ -319,11 +328,6 @@ Task<Result<std::uint64_t>> Recovery::apply_segment(Surveyed surveyed, std::uint
                                                     platform::KeyValue* index, Ledger* ledger,
                                                     Draft::Mode mode) {
   const bool closed = surveyed.end.has_value();
-  if (!closed) {
-    // What a process that died has written may be read back although it is not on the medium.
-    auto synced = co_await surveyed.segment->file->sync();
-    if (!synced) co_return base::fail(std::move(synced.error()));
-  }
   const std::uint64_t limit = closed ? std::min(*surveyed.end, surveyed.size) : surveyed.size;
   SegmentScanner scanner(surveyed.segment, state_->identity.seal, begin, limit);
   std::vector<FoundRecord> sure;
@@ -352,9 +356,13 @@ Task<Result<std::uint64_t>> Recovery::apply_segment(Surveyed surveyed, std::uint
   }
   std::uint64_t end = limit;
   if (!closed) {
-    auto accepted = co_await accept_tail(&scanner, &tail, std::min(durable, limit));
+    const std::uint64_t unsure = std::min(durable, limit);
+    auto accepted = co_await accept_tail(&scanner, &tail, unsure);
     if (!accepted) co_return base::fail(std::move(accepted.error()));
     end = *accepted;
+    const std::uint64_t from = unsure > kSegmentHeadBytes ? unsure : 0;  // the head, too
+    auto secured = co_await secure(surveyed.segment, end > unsure ? from : end, end);
+    if (!secured) co_return base::fail(std::move(secured.error()));
   }
   auto applied = co_await apply_records(&tail, end, index, ledger, mode);
   if (!applied) co_return base::fail(std::move(applied.error()));
@@ -377,6 +385,29 @@ Task<Result<std::uint64_t>> Recovery::accept_tail(SegmentScanner* scanner,
   }
   tail->resize(accepted);
   co_return end;
+}
+
+// What a process that died has written, or cut off, may look so although the medium has it
+// otherwise, and if a sync of it has failed, syncing again would not change that. So the bytes are
+// written once more, to the same place, and the end is set again.
+Task<Result<void>> Recovery::secure(SegmentPtr segment, std::uint64_t begin, std::uint64_t end) {
+  auto file = co_await state_->host().disk.open(state_->segment_path(segment->number),
+                                                {OpenMode::WriteExisting, false});
+  if (!file) co_return base::fail(std::move(file.error()));
+  for (std::uint64_t at = begin; at < end;) {
+    const auto bytes =
+        static_cast<std::size_t>(std::min<std::uint64_t>(end - at, kMaxPayloadBytes));
+    auto read = co_await (*file)->read_at(at, base::Buffer(bytes));
+    if (!read) co_return base::fail(std::move(read.error()));
+    if (read->size() != bytes) co_return base::fail(Code::StorageBusy, "a segment shrinks");
+    auto written = co_await (*file)->write_at(at, std::move(*read));
+    if (!written) co_return base::fail(std::move(written.error()));
+    at += bytes;
+  }
+  auto cut = co_await (*file)->truncate(end);
+  if (!cut) co_return cut;
+  auto synced = co_await (*file)->sync();
+  co_return synced;
 }
 
 Task<Result<void>> Recovery::apply_records(const std::vector<FoundRecord>* records,

@@ -5,7 +5,8 @@
 // there was synced. In the last one, records that end at or below some record's durable_before were
 // synced too; behind them lies at most one batch nobody was told about, of which the records up to
 // the first that is missing or torn are taken. So what a start has accepted is a prefix of what was
-// written, and since it is synced and closed by the next segment, every later start agrees.
+// written, and since it is written again, synced and closed by the next segment, every later start
+// agrees.
 #pragma once
 
 #include <cstdint>
@@ -71,6 +72,8 @@ class Recovery {
   platform::Task<base::Result<std::uint64_t>> accept_tail(SegmentScanner* scanner,
                                                           std::vector<FoundRecord>* tail,
                                                           std::uint64_t begin);
+  platform::Task<base::Result<void>> secure(SegmentPtr segment, std::uint64_t begin,
+                                            std::uint64_t end);
   platform::Task<base::Result<void>> cut_off(const Surveyed* surveyed, std::uint64_t end);
 
   VolumeState* state_;
