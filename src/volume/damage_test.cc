@@ -1,0 +1,215 @@
+// What a volume does when the medium lies, fails or is full.
+#include <gtest/gtest.h>
+
+#include "volume/test_volume.h"
+
+namespace ron::volume {
+namespace {
+
+using namespace std::chrono_literals;
+using base::Code;
+using platform::sim::DiskOp;
+
+constexpr const char* kFirstSegment = "/data/segments/0000000001.seg";
+
+// Where the first record of the segment keeps its payload, for a tenant of four letters.
+constexpr std::uint64_t kFirstPayload = kSegmentHeadBytes + kFixedHeadBytes + 4 + kChecksumBytes;
+
+template <class Predicate>
+bool eventually(Machine& machine, Predicate predicate) {
+  return machine.world.run_until(predicate, 10min) == platform::sim::Outcome::Done;
+}
+
+TEST(DiskVolume, DamagedBytesAreWithheldAndQuarantined) {
+  Machine machine(1);
+  Life life(machine, small_options());
+  const auto object = sample_bytes(1000, 1);
+  const base::ObjectId id = b3::hash(object);
+  static_cast<void>(put(machine, life.volume(), object).get());
+  ASSERT_TRUE(machine.node.disk().flip_bit(kFirstSegment, kFirstPayload + 10, 3));
+  EXPECT_EQ(get(machine, life.volume(), id).error().code, Code::IntegrityFail);
+  ASSERT_EQ(life.corrupt.size(), 1U);
+  EXPECT_EQ(life.corrupt[0].first, id);
+  EXPECT_TRUE(eventually(machine, [&] { return life.volume().stats().quarantined == 1; }));
+  EXPECT_EQ(get(machine, life.volume(), id).error().code, Code::IntegrityFail);
+  EXPECT_EQ(life.corrupt.size(), 1U) << "known damage is not reported again";
+  // Stored anew, it is well.
+  EXPECT_TRUE(put(machine, life.volume(), object).get()->is_new);
+  EXPECT_EQ(life.volume().stats().quarantined, 0U);
+  EXPECT_EQ(life.volume().usage("acme").objects, 1U);
+  EXPECT_EQ(get(machine, life.volume(), id), object);
+}
+
+TEST(DiskVolume, NamesTheDamagedGroupOfAPart) {
+  Machine machine(1);
+  Options options = small_options();
+  options.segment_bytes = 64 * base::kMiB;
+  Life life(machine, options);
+  const auto object = sample_bytes(2 * kPartBytes, 5);
+  const base::ByteView bytes(object);
+  const UploadId id(1, 2, 3);
+  static_cast<void>(
+      begin(machine, life.volume(), {id, object.size(), std::nullopt, "acme", 0}).get());
+  for (const std::size_t part : {0U, 1U}) {
+    static_cast<void>(
+        put_part(machine, life.volume(), id, part, bytes.subspan(part * kPartBytes, kPartBytes))
+            .get());
+  }
+  ASSERT_TRUE(commit(machine, life.volume(), id).get().has_value());
+  EXPECT_EQ(get(machine, life.volume(), b3::hash(object)), object);
+  // Near the end of the second part's record.
+  const std::uint64_t begun = kFixedHeadBytes + 4 + kChecksumBytes;
+  const std::uint64_t part_bytes = kFixedHeadBytes + 16 * 32 + kChecksumBytes + kPartBytes;
+  const std::uint64_t at = kSegmentHeadBytes + aligned(begun) + 2 * aligned(part_bytes) - 100;
+  ASSERT_TRUE(machine.node.disk().flip_bit(kFirstSegment, at, 0));
+  EXPECT_EQ(get(machine, life.volume(), b3::hash(object)).error().code, Code::IntegrityFail);
+  ASSERT_FALSE(life.corrupt.empty());
+  EXPECT_EQ(life.corrupt[0].second, 31U);
+  // Stored anew over the damaged one, its parts are dead.
+  EXPECT_TRUE(eventually(machine, [&] { return life.volume().stats().quarantined == 1; }));
+  EXPECT_TRUE(put(machine, life.volume(), object).get()->is_new);
+  EXPECT_GE(life.volume().stats().dead_bytes, 2 * kPartBytes);
+  EXPECT_EQ(get(machine, life.volume(), b3::hash(object)), object);
+}
+
+TEST(Scrubber, FindsDamageInPayloadsAndHeads) {
+  for (const std::uint64_t at : {kFirstPayload + 5, std::uint64_t{kSegmentHeadBytes} + 20}) {
+    Machine machine(1);
+    Life life(machine, small_options());
+    const auto object = sample_bytes(1000, 1);
+    static_cast<void>(put(machine, life.volume(), object).get());
+    static_cast<void>(put(machine, life.volume(), sample_bytes(1000, 2)).get());
+    ASSERT_TRUE(machine.node.disk().flip_bit(kFirstSegment, at, 0));
+    life.volume().request_scrub();
+    EXPECT_TRUE(
+        eventually(machine, [&] { return life.volume().scrub_progress().finished_unix_s != 0; }));
+    const ScrubProgress progress = life.volume().scrub_progress();
+    EXPECT_EQ(progress.found, 1U) << at;
+    EXPECT_EQ(progress.bytes_done, progress.bytes_total);
+    ASSERT_EQ(life.corrupt.size(), 1U);
+    EXPECT_EQ(life.corrupt[0].first, b3::hash(object));
+  }
+}
+
+TEST(Scrubber, FindsNothingWhereNothingIsWrong) {
+  Machine machine(1);
+  Options options = small_options();
+  options.scrub_every = 10min;
+  Life life(machine, options);
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    static_cast<void>(put(machine, life.volume(), sample_bytes(100'000, i)).get());
+  }
+  static_cast<void>(remove(machine, life.volume(), b3::hash(sample_bytes(100'000, 0))).get());
+  machine.world.run_for(11min);
+  EXPECT_NE(life.volume().scrub_progress().finished_unix_s, 0);
+  EXPECT_EQ(life.volume().scrub_progress().found, 0U);
+}
+
+TEST(Compactor, GivesSpaceBackAndKeepsWhatCounts) {
+  Machine machine(1);
+  Life life(machine, small_options());
+  std::vector<std::vector<std::byte>> objects;
+  for (std::uint64_t i = 0; i < 20; ++i) objects.push_back(sample_bytes(50'000, i));
+  for (const auto& object : objects) static_cast<void>(put(machine, life.volume(), object).get());
+  const auto located = run(machine, life.volume().locate(b3::hash(objects[0])));
+  for (std::size_t i = 0; i < 20; i += 2) {
+    static_cast<void>(remove(machine, life.volume(), b3::hash(objects[i])).get());
+  }
+  const std::uint64_t used = machine.node.disk().used_bytes();
+  life.volume().compact_now();
+  EXPECT_TRUE(eventually(machine, [&] { return life.volume().stats().dead_bytes < 20'000; }));
+  machine.world.run_for(1s);
+  for (std::size_t i = 0; i < 20; ++i) {
+    const auto read = get(machine, life.volume(), b3::hash(objects[i]));
+    EXPECT_EQ(read.has_value(), i % 2 == 1) << i;
+  }
+  // Whoever had found an object before can still read it; its space comes back afterwards.
+  const auto piece = run(machine, life.volume().read(*located, 0, 100));
+  EXPECT_TRUE(piece.has_value());
+  EXPECT_LT(machine.node.disk().used_bytes(), used - 5 * 50'000);
+}
+
+TEST(DiskVolume, RefusesWritesBeforeTheDiskIsFull) {
+  Machine machine(1);
+  Options options = small_options();
+  options.min_free_bytes = 10 * base::kMiB;
+  Life life(machine, options);
+  const auto object = sample_bytes(1000, 1);
+  static_cast<void>(put(machine, life.volume(), object).get());
+  machine.node.disk().set_capacity(machine.node.disk().used_bytes() + 5 * base::kMiB);
+  machine.world.run_for(200ms);  // far from full, free space is measured ten times a second
+  const auto refused = put(machine, life.volume(), sample_bytes(1000, 2)).get();
+  ASSERT_EQ(refused.error().code, Code::StorageFull);
+  EXPECT_EQ(refused.error().details.size(), 3U);
+  EXPECT_EQ(life.volume().health().reason, "disk full");
+  EXPECT_TRUE(remove(machine, life.volume(), b3::hash(object)).get().has_value());
+  machine.node.disk().set_capacity(1 * base::kGiB);
+  EXPECT_TRUE(eventually(machine, [&] { return life.volume().health().writable; }));
+  EXPECT_TRUE(put(machine, life.volume(), sample_bytes(1000, 2)).get().has_value());
+}
+
+TEST(DiskVolume, AFailedSyncFailsTheBatchAndIsOvercome) {
+  Machine machine(1);
+  Life life(machine, small_options());
+  static_cast<void>(put(machine, life.volume(), sample_bytes(10, 1)).get());
+  machine.node.disk().fail_next(DiskOp::Sync);
+  EXPECT_EQ(put(machine, life.volume(), sample_bytes(10, 2)).get().error().code, Code::StorageBusy);
+  EXPECT_EQ(life.volume().health().reason, "disk errors");
+  EXPECT_EQ(get(machine, life.volume(), b3::hash(sample_bytes(10, 2))).error().code,
+            Code::NotFound);
+  // Without traffic, too.
+  EXPECT_TRUE(eventually(machine, [&] { return life.volume().health().writable; }));
+  EXPECT_TRUE(put(machine, life.volume(), sample_bytes(10, 2)).get()->is_new);
+}
+
+TEST(DiskVolume, ADamagedIndexIsMadeAnewWhileTheVolumeRuns) {
+  Machine machine(1);
+  Life life(machine, small_options());
+  const auto object = sample_bytes(1000, 1);
+  static_cast<void>(put(machine, life.volume(), object).get());
+  ASSERT_TRUE(machine.node.key_values().damage_key("/data/index.1", object_key(b3::hash(object))));
+  EXPECT_EQ(get(machine, life.volume(), b3::hash(object)).error().code, Code::Degraded);
+  EXPECT_FALSE(life.volume().health().readable);
+  EXPECT_EQ(put(machine, life.volume(), sample_bytes(10, 2)).get().error().code, Code::Degraded);
+  life.wait_readable();
+  EXPECT_EQ(get(machine, life.volume(), b3::hash(object)), object);
+  EXPECT_TRUE(put(machine, life.volume(), sample_bytes(10, 2)).get().has_value());
+}
+
+TEST(DiskVolume, ListsInOrderOfAddress) {
+  Machine machine(1);
+  Life life(machine, small_options());
+  std::set<base::ObjectId> ids;
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    ids.insert(put(machine, life.volume(), sample_bytes(10, i)).get()->id);
+  }
+  static_cast<void>(remove(machine, life.volume(), *ids.begin()).get());
+  ids.erase(ids.begin());
+  std::vector<base::ObjectId> seen;
+  std::optional<base::ObjectId> after;
+  for (;;) {
+    const auto page = run(machine, life.volume().list(after, 4));
+    ASSERT_TRUE(page.has_value());
+    for (const auto& listed : *page) seen.push_back(listed.id);
+    if (page->empty()) break;
+    after = page->back().id;
+  }
+  EXPECT_TRUE(std::ranges::equal(seen, ids));
+}
+
+TEST(DiskVolume, ALostIdentityIsReadFromASegment) {
+  Machine machine(1);
+  const auto object = sample_bytes(1000, 1);
+  {
+    Life life(machine, small_options());
+    static_cast<void>(put(machine, life.volume(), object).get());
+    life.stop();
+  }
+  EXPECT_TRUE(run(machine, machine.node.disk().remove("/data/VOLUME")).has_value());
+  Life life(machine, small_options());
+  ASSERT_TRUE(life.opened.has_value());
+  EXPECT_EQ(get(machine, life.volume(), b3::hash(object)), object);
+}
+
+}  // namespace
+}  // namespace ron::volume
