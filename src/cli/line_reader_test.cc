@@ -23,8 +23,15 @@ class TextFile final : public platform::File {
     if (into.size() > 0) std::memcpy(into.data(), text_.data() + offset, into.size());
     co_return std::move(into);
   }
-  platform::Task<base::Result<base::Buffer>> write_at(std::uint64_t, base::Buffer) override {
+  std::optional<std::size_t> try_read_at(std::uint64_t, base::MutableBytes) noexcept override {
+    return std::nullopt;
+  }
+  platform::Task<base::Result<std::vector<base::Buffer>>> write_gather(
+      std::uint64_t, std::vector<base::Buffer>) override {
     co_return base::fail(base::Code::Internal, "not for writing");
+  }
+  platform::Task<base::Result<void>> preallocate(std::uint64_t) override {
+    co_return base::Result<void>();
   }
   platform::Task<base::Result<void>> sync() override { co_return base::Result<void>(); }
   platform::Task<base::Result<std::uint64_t>> size() override { co_return text_.size(); }

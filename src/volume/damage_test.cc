@@ -116,7 +116,7 @@ TEST(Compactor, GivesSpaceBackAndKeepsWhatCounts) {
     static_cast<void>(remove(machine, life.volume(), b3::hash(objects[i])).get());
   }
   const std::uint64_t used = machine.node.disk().used_bytes();
-  life.volume().compact_now();
+  life.volume().request_compaction();
   EXPECT_TRUE(eventually(machine, [&] { return life.volume().stats().dead_bytes < 20'000; }));
   machine.world.run_for(1s);
   for (std::size_t i = 0; i < 20; ++i) {

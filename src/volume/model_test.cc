@@ -137,7 +137,7 @@ class History {
     } else if (what < 15) {
       submit_upload();
     } else if (what == 15) {
-      life_->volume().compact_now();
+      life_->volume().request_compaction();
       advance(std::chrono::microseconds(1'000'000 + random_.below(20'000)));
     } else {
       advance(std::chrono::microseconds(random_.below(3'000)));
