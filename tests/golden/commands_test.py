@@ -13,7 +13,8 @@ import tempfile
 import unittest
 
 OPTIONS = None
-COMMANDS = ("config", "doctor", "key", "storage", "token", "topology", "version")
+COMMANDS = ("config", "doctor", "get", "key", "put", "rm", "stat", "storage", "token", "topology",
+            "verify", "version")
 
 
 class Commands(unittest.TestCase):
