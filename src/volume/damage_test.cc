@@ -94,7 +94,7 @@ TEST(Scrubber, FindsDamageInPayloadsAndHeads) {
 TEST(Scrubber, FindsNothingWhereNothingIsWrong) {
   Machine machine(1);
   Options options = small_options();
-  options.scrub_every = 10min;
+  options.tuning.scrub_every = 10min;
   Life life(machine, options);
   for (std::uint64_t i = 0; i < 5; ++i) {
     static_cast<void>(put(machine, life.volume(), sample_bytes(100'000, i)).get());
@@ -132,7 +132,7 @@ TEST(Compactor, GivesSpaceBackAndKeepsWhatCounts) {
 TEST(DiskVolume, RefusesWritesBeforeTheDiskIsFull) {
   Machine machine(1);
   Options options = small_options();
-  options.min_free_bytes = 10 * base::kMiB;
+  options.tuning.min_free_bytes = 10 * base::kMiB;
   Life life(machine, options);
   const auto object = sample_bytes(1000, 1);
   static_cast<void>(put(machine, life.volume(), object).get());
