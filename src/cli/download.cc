@@ -20,8 +20,8 @@ base::Error wrong_bytes(const base::ObjectId& actual) {
 }
 
 Task<Result<HashedPiece>> fetch_piece(Session* session, base::ObjectId id, std::uint64_t offset,
-                                      std::uint64_t object_bytes) {
-  auto piece = co_await session->objects().get_piece(id, offset, kPieceBytes);
+                                      std::uint64_t object_bytes, base::Buffer spare) {
+  auto piece = co_await session->objects().get_piece(id, offset, kPieceBytes, std::move(spare));
   if (!piece) co_return fail(std::move(piece.error()));
   if (piece->object_bytes != object_bytes) {
     co_return fail(Code::IntegrityFail, "the object's length changed between two answers");
@@ -30,8 +30,10 @@ Task<Result<HashedPiece>> fetch_piece(Session* session, base::ObjectId id, std::
   co_return co_await hash_piece(session, std::move(piece->bytes), offset);
 }
 
-Task<Result<HashedPiece>> read_piece(Session* session, platform::File* file, std::uint64_t offset) {
-  auto bytes = co_await file->read_at(offset, base::Buffer(kPieceBytes));
+Task<Result<HashedPiece>> read_piece(Session* session, platform::File* file, std::uint64_t offset,
+                                     base::Buffer spare) {
+  base::Buffer memory = sized(std::move(spare), kPieceBytes);
+  auto bytes = co_await file->read_at(offset, std::move(memory));
   if (!bytes) co_return fail(std::move(bytes.error()));
   if (bytes->size() != kPieceBytes) {
     co_return fail(Code::RangeNotSatisfiable, "the file is shorter than it was");
@@ -51,30 +53,40 @@ Task<Result<base::ObjectId>> compose(Session* session, const Download* what, Pie
   auto composer = b3::RootComposer::create(object_bytes, kPieceBytes);
   if (!composer) co_return fail(std::move(composer.error()));
   InOrder<Result<HashedPiece>> window(session->tasks(), what->window);
+  base::Buffer spare;  // of the piece that was handed over last: each that ends lets one begin
   std::uint64_t started = 0;
   for (std::uint64_t at = 0; at < composer->expected(); ++at) {
     for (; started < composer->expected() && !window.full(); ++started) {
       const std::uint64_t offset = started * kPieceBytes;
       if (started < what->have_pieces) {
-        window.start(read_piece(session, what->have, offset));
+        window.start(read_piece(session, what->have, offset, std::exchange(spare, {})));
       } else if (started == what->have_pieces) {
         window.start(already_fetched(session, std::move(first.bytes), offset));
       } else {
-        window.start(fetch_piece(session, what->id, offset, object_bytes));
+        window.start(
+            fetch_piece(session, what->id, offset, object_bytes, std::exchange(spare, {})));
       }
     }
     auto piece = co_await window.next();
     if (!piece) co_return fail(std::move(piece.error()));
     const Result<void> appended = composer->append(piece->value);
     if (!appended) co_return fail(appended.error());
+    spare = std::move(piece->bytes);
     if (at < what->have_pieces) continue;
-    const Result<void> taken = co_await what->sink->take(at * kPieceBytes, std::move(piece->bytes));
-    if (!taken) co_return fail(taken.error());
+    auto taken = co_await what->sink->take(at * kPieceBytes, std::move(spare));
+    if (!taken) co_return fail(std::move(taken.error()));
+    spare = std::move(*taken);
   }
   co_return composer->finish();
 }
 
 }  // namespace
+
+base::Buffer sized(base::Buffer spare, std::size_t bytes) {
+  if (spare.capacity() < bytes) return base::Buffer(bytes);
+  spare.resize(bytes);
+  return spare;
+}
 
 Task<Result<HashedPiece>> hash_piece(Session* session, base::Buffer bytes, std::uint64_t offset) {
   auto hashed = co_await session->off_loop(
@@ -100,7 +112,7 @@ Task<Result<std::uint64_t>> download(Session* session, Download what) {
   }
   const base::ObjectId actual = b3::hash(first->bytes.view());
   if (actual != what.id) co_return fail(wrong_bytes(actual));
-  const Result<void> taken = co_await what.sink->take(0, std::move(first->bytes));
+  const auto taken = co_await what.sink->take(0, std::move(first->bytes));
   if (!taken) co_return fail(taken.error());
   co_return object_bytes;
 }
@@ -127,7 +139,7 @@ Task<Result<std::uint64_t>> download_range(Session* session, RangeDownload what)
     }
     const std::uint64_t bytes = piece->bytes.size();
     session->progress().add_bytes(bytes);
-    const Result<void> taken = co_await what.sink->take(written, std::move(piece->bytes));
+    const auto taken = co_await what.sink->take(written, std::move(piece->bytes));
     if (!taken) co_return fail(taken.error());
     written += bytes;
   }

@@ -18,7 +18,7 @@ namespace ron::cli {
 
 inline constexpr std::uint64_t kPieceBytes = 4 * base::kMiB;  // a subtree: an aligned power of two
 
-// Where the bytes go, in order and one call at a time.
+// Where the bytes go, in order and one call at a time. The memory comes back for the next piece.
 class PieceSink {
  public:
   PieceSink() = default;
@@ -26,14 +26,15 @@ class PieceSink {
   PieceSink& operator=(const PieceSink&) = delete;
   virtual ~PieceSink() = default;
 
-  virtual platform::Task<base::Result<void>> take(std::uint64_t offset, base::Buffer bytes) = 0;
+  virtual platform::Task<base::Result<base::Buffer>> take(std::uint64_t offset,
+                                                          base::Buffer bytes) = 0;
 };
 
 // For whoever only wants to know whether the bytes are right.
 class NoSink final : public PieceSink {
  public:
-  platform::Task<base::Result<void>> take(std::uint64_t, base::Buffer) override {
-    co_return base::Result<void>();
+  platform::Task<base::Result<base::Buffer>> take(std::uint64_t, base::Buffer bytes) override {
+    co_return std::move(bytes);
   }
 };
 
@@ -61,6 +62,9 @@ struct RangeDownload {
   std::optional<std::uint64_t> last;
 };
 platform::Task<base::Result<std::uint64_t>> download_range(Session* session, RangeDownload what);
+
+// Memory of that size: the spare one, or new.
+base::Buffer sized(base::Buffer spare, std::size_t bytes);
 
 // A piece and the value of its subtree.
 struct HashedPiece {

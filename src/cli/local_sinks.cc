@@ -35,10 +35,14 @@ Result<PathLock> lock_part(const std::string& part, const std::string& path,
 
 }  // namespace
 
-Task<Result<void>> OutputSink::take(std::uint64_t, base::Buffer bytes) {
-  const auto written = co_await session_.off_loop(
-      [piece = std::move(bytes)] { return platform::posix::write_standard_output(piece.view()); });
-  co_return written;
+Task<Result<base::Buffer>> OutputSink::take(std::uint64_t, base::Buffer bytes) {
+  auto written =
+      co_await session_.off_loop([piece = std::move(bytes)]() mutable -> Result<base::Buffer> {
+        const auto done = platform::posix::write_standard_output(piece.view());
+        if (!done) return base::fail(done.error());
+        return std::move(piece);
+      });
+  co_return std::move(written);
 }
 
 std::string part_path(const std::string& path, const base::ObjectId& id) {
@@ -81,16 +85,17 @@ Task<Result<void>> FileSink::clear() {
   co_return co_await file_->truncate(0);
 }
 
-Task<Result<void>> FileSink::take(std::uint64_t offset, base::Buffer bytes) {
-  const auto written = co_await file_->write_at(offset, std::move(bytes));
+Task<Result<base::Buffer>> FileSink::take(std::uint64_t offset, base::Buffer bytes) {
+  auto written = co_await file_->write_at(offset, std::move(bytes));
   if (!written) co_return base::fail(written.error());
   written_ = std::max(written_, offset + written->size());
   unsynced_bytes_ += written->size();
-  if (!sync_early_ || unsynced_bytes_ < kSyncBytes) co_return Result<void>();
+  if (!sync_early_ || unsynced_bytes_ < kSyncBytes) co_return std::move(written);
   unsynced_bytes_ = 0;
   const Result<void> synced = co_await settle();
-  if (synced) syncing_.start(file_->sync());
-  co_return synced;
+  if (!synced) co_return base::fail(synced.error());
+  syncing_.start(file_->sync());
+  co_return std::move(written);
 }
 
 Task<Result<void>> FileSink::settle() {

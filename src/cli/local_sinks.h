@@ -20,7 +20,8 @@ namespace ron::cli {
 class OutputSink final : public PieceSink {
  public:
   explicit OutputSink(Session& session) noexcept : session_(session) {}
-  platform::Task<base::Result<void>> take(std::uint64_t offset, base::Buffer bytes) override;
+  platform::Task<base::Result<base::Buffer>> take(std::uint64_t offset,
+                                                  base::Buffer bytes) override;
 
  private:
   Session& session_;
@@ -46,7 +47,8 @@ class FileSink final : public PieceSink {
   // Begins again with nothing.
   platform::Task<base::Result<void>> clear();
 
-  platform::Task<base::Result<void>> take(std::uint64_t offset, base::Buffer bytes) override;
+  platform::Task<base::Result<base::Buffer>> take(std::uint64_t offset,
+                                                  base::Buffer bytes) override;
 
   // All bytes are there: cuts what is too much, makes them durable if asked to, and closes.
   platform::Task<base::Result<void>> finish(std::uint64_t length, bool sync);

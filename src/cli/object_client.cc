@@ -187,7 +187,10 @@ Task<Result<ObjectClient::Answer>> ObjectClient::try_once(const Ask* ask) {
   answer.content_range = response->head().find("Content-Range").value_or("");
   answer.content_length = length;
   const std::string retry_after(response->head().find("Retry-After").value_or(""));
-  auto read = co_await response->read_all(refused ? kAnswerBytes : ask->cap_bytes);
+  base::Buffer memory;
+  if (ask->spare != nullptr) memory = std::exchange(*ask->spare, {});
+  auto read =
+      co_await response->read_all(refused ? kAnswerBytes : ask->cap_bytes, std::move(memory));
   if (!read) co_return fail(std::move(read.error()));
   answer.body = std::move(*read);
   if (!refused) co_return std::move(answer);
@@ -222,11 +225,14 @@ Task<Result<ObjectFacts>> ObjectClient::head(base::ObjectId id) {
 }
 
 Task<Result<Piece>> ObjectClient::get_piece(base::ObjectId id, std::uint64_t offset,
-                                            std::uint64_t length) {
+                                            std::uint64_t length, base::Buffer spare) {
   const std::string range =
       "bytes=" + std::to_string(offset) + "-" + std::to_string(offset + length - 1);
-  auto answer = co_await ask(
-      {.method = Method::Get, .target = object_target(id), .range = range, .cap_bytes = length});
+  auto answer = co_await ask({.method = Method::Get,
+                              .target = object_target(id),
+                              .range = range,
+                              .cap_bytes = length,
+                              .spare = &spare});
   if (!answer) co_return fail(answer.error());
   const auto found = parse_content_range(answer->content_range);
   if (answer->status == 416) {

@@ -62,9 +62,9 @@ class ObjectClient {
   // NotFound when there is no such object.
   platform::Task<base::Result<ObjectFacts>> head(base::ObjectId id);
   // Up to `length` bytes from `offset`; fewer only at the object's end. RangeNotSatisfiable past
-  // it, except that the empty object has an empty piece.
+  // it, except that the empty object has an empty piece. The piece may use the memory of `spare`.
   platform::Task<base::Result<Piece>> get_piece(base::ObjectId id, std::uint64_t offset,
-                                                std::uint64_t length);
+                                                std::uint64_t length, base::Buffer spare = {});
   platform::Task<base::Result<void>> remove(base::ObjectId id);
 
   // The new upload's id.
@@ -86,7 +86,8 @@ class ObjectClient {
     base::ByteView body{};
     std::string range{};
     std::string_view content_type{};
-    std::uint64_t cap_bytes = 0;  // of the answer's body
+    std::uint64_t cap_bytes = 0;    // of the answer's body
+    base::Buffer* spare = nullptr;  // memory for it
   };
   struct Answer {
     int status = 0;

@@ -67,38 +67,41 @@ Task<Result<Begun>> begin(Session* session, const Upload* what) {
   co_return Begun{std::move(*id), {what->length, {}}};
 }
 
-Task<Result<b3::ChainingValue>> send_part(Session* session, const Upload* what, const Begun* begun,
-                                          std::uint64_t part) {
+Task<Result<HashedPiece>> send_part(Session* session, const Upload* what, const Begun* begun,
+                                    std::uint64_t part, base::Buffer spare) {
   const std::uint64_t offset = part * kPartBytes;
   const std::uint64_t bytes = std::min<std::uint64_t>(kPartBytes, what->length - offset);
-  auto read = co_await what->file->read_at(offset, base::Buffer(bytes));
+  base::Buffer memory = sized(std::move(spare), bytes);
+  auto read = co_await what->file->read_at(offset, std::move(memory));
   if (!read) co_return fail(std::move(read.error()));
   if (read->size() != bytes) co_return fail(file_changed());
-  const auto piece = co_await hash_piece(session, std::move(*read), offset);
+  auto piece = co_await hash_piece(session, std::move(*read), offset);
   if (!piece) co_return fail(piece.error());
   if (begun->status.has(part)) {
     session->progress().skip_bytes(bytes);
-    co_return piece->value;
+    co_return std::move(piece);
   }
   const Result<void> sent =
       co_await session->objects().put_part(begun->id, part, piece->bytes.view(), piece->value);
   if (!sent) co_return fail(sent.error());
   session->progress().add_bytes(bytes);
-  co_return piece->value;
+  co_return std::move(piece);
 }
 
 Task<Result<base::ObjectId>> send_parts(Session* session, const Upload* what, const Begun* begun) {
   auto composer = b3::RootComposer::create(what->length, kPartBytes);
   if (!composer) co_return fail(std::move(composer.error()));
-  InOrder<Result<b3::ChainingValue>> window(session->tasks(), session->options().jobs);
+  InOrder<Result<HashedPiece>> window(session->tasks(), session->options().jobs);
+  base::Buffer spare;  // of the part that was sent last: each that ends lets one begin
   std::uint64_t started = 0;
   while (composer->appended() < composer->expected()) {
     while (started < composer->expected() && !window.full()) {
-      window.start(send_part(session, what, begun, started++));
+      window.start(send_part(session, what, begun, started++, std::exchange(spare, {})));
     }
-    const auto value = co_await window.next();
-    if (!value) co_return fail(value.error());
-    const Result<void> appended = composer->append(*value);
+    auto piece = co_await window.next();
+    if (!piece) co_return fail(std::move(piece.error()));
+    spare = std::move(piece->bytes);
+    const Result<void> appended = composer->append(piece->value);
     if (!appended) co_return fail(appended.error());
   }
   co_return composer->finish();

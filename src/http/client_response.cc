@@ -112,17 +112,22 @@ platform::Task<base::Result<base::ByteView>> ClientResponse::next() {
   co_return base::ByteView();
 }
 
-platform::Task<base::Result<base::Buffer>> ClientResponse::read_all(std::uint64_t cap_bytes) {
+platform::Task<base::Result<base::Buffer>> ClientResponse::read_all(std::uint64_t cap_bytes,
+                                                                    base::Buffer spare) {
   if (!state_->finished && state_->lease && state_->head.body == BodyKind::Length) {
-    if (state_->left <= cap_bytes) return read_exactly(state_->left);
+    if (state_->left <= cap_bytes) return read_exactly(state_->left, std::move(spare));
   }
   return read_pieces(cap_bytes);
 }
 
 // A body of known length goes straight into its final place.
-platform::Task<base::Result<base::Buffer>> ClientResponse::read_exactly(std::uint64_t length) {
+platform::Task<base::Result<base::Buffer>> ClientResponse::read_exactly(std::uint64_t length,
+                                                                        base::Buffer spare) {
   State& state = *state_;
-  base::Buffer body(static_cast<std::size_t>(length));
+  const auto bytes_wanted = static_cast<std::size_t>(length);
+  const bool suffices = spare.capacity() >= bytes_wanted;
+  base::Buffer body = suffices ? std::move(spare) : base::Buffer(bytes_wanted);
+  body.resize(bytes_wanted);
   base::MutableBytes into = body.span();
   const std::string_view pending = state.lease.link().wire().pending();
   const std::size_t buffered = std::min(into.size(), pending.size());

@@ -52,8 +52,10 @@ class ClientResponse {
   // The next piece of the body without its transfer coding; empty at the end. Valid until the next
   // call. UpstreamFail (closed early, malformed), Timeout or Canceled. Cancel-safe.
   platform::Task<base::Result<base::ByteView>> next();
-  // The rest of the body, at most `cap_bytes`; a longer one is UpstreamFail. Cancel-safe.
-  platform::Task<base::Result<base::Buffer>> read_all(std::uint64_t cap_bytes);
+  // The rest of the body, at most `cap_bytes`; a longer one is UpstreamFail. It is in the memory of
+  // `spare` if its length is known and that suffices. Cancel-safe.
+  platform::Task<base::Result<base::Buffer>> read_all(std::uint64_t cap_bytes,
+                                                      base::Buffer spare = {});
   // Everything was read.
   [[nodiscard]] bool finished() const noexcept { return state_->finished; }
 
@@ -83,7 +85,7 @@ class ClientResponse {
   void finish(bool in_sync);
   base::Result<base::ByteView> take_buffered();
   base::Result<base::ByteView> take_chunked();
-  platform::Task<base::Result<base::Buffer>> read_exactly(std::uint64_t length);
+  platform::Task<base::Result<base::Buffer>> read_exactly(std::uint64_t length, base::Buffer spare);
   platform::Task<base::Result<base::Buffer>> read_pieces(std::uint64_t cap_bytes);
   [[nodiscard]] platform::TimePoint patience() const;
   base::Error ended(LinkEnd end);

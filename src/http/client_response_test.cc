@@ -97,6 +97,23 @@ Task<void> fetch(Client* client, ClientRequest request, Deadline deadline, Outco
   out->done = true;
 }
 
+struct Reused {
+  bool done = false;
+  bool same_memory = false;
+  std::string body;
+};
+
+Task<void> read_into_spare(Client* client, ClientRequest request, std::size_t spare_bytes,
+                           Reused* out) {
+  base::Result<ClientResponse> response = co_await client->send(request, Deadline());
+  base::Buffer spare(spare_bytes);
+  const std::byte* const memory = spare.data();
+  const auto body = co_await response->read_all(100, std::move(spare));
+  out->same_memory = body->data() == memory;
+  out->body = base::as_text(body->view());
+  out->done = true;
+}
+
 class ClientResponseTest : public testing::Test {
  protected:
   void upstream(std::vector<Act> acts, ClientSettings settings = {}) {
@@ -111,6 +128,13 @@ class ClientResponseTest : public testing::Test {
     Outcome out;
     const Root running(peer_.core(),
                        fetch(&*client_, request, Deadline(world_.now() + within), &out));
+    EXPECT_EQ(world_.run_until([&] { return out.done; }, 600s), sim::Outcome::Done);
+    return out;
+  }
+  Reused run_with_spare(std::size_t spare_bytes) {
+    Reused out;
+    const Root running(peer_.core(), read_into_spare(&*client_, {.endpoint = node_.endpoint(80)},
+                                                     spare_bytes, &out));
     EXPECT_EQ(world_.run_until([&] { return out.done; }, 600s), sim::Outcome::Done);
     return out;
   }
@@ -138,6 +162,16 @@ TEST_F(ClientResponseTest, ReadsABodyByItsLength) {
   EXPECT_EQ(out.body, "hello");
   EXPECT_EQ(out.field, "v");
   EXPECT_EQ(kept(), 1);
+}
+
+TEST_F(ClientResponseTest, ABodyGoesIntoSpareMemoryThatSuffices) {
+  const std::string text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+  upstream({{text}, {text}, {text}});
+  for (const std::size_t spare_bytes : {5, 9, 4}) {
+    const Reused out = run_with_spare(spare_bytes);
+    EXPECT_EQ(out.body, "hello");
+    EXPECT_EQ(out.same_memory, spare_bytes >= 5) << spare_bytes;
+  }
 }
 
 TEST_F(ClientResponseTest, ReadsAChunkedBody) {
