@@ -32,7 +32,10 @@ DiskVolume::DiskVolume(platform::Host host, runtime::Topology& topology,
 
 Task<Result<void>> DiskVolume::open() {
   auto opened = co_await recovery_.open();
-  if (opened) committer_.start_at(recovery_.log_end(), recovery_.next_segment(), false);
+  if (!opened) co_return opened;
+  committer_.start_at(recovery_.log_end(), recovery_.next_segment(), false);
+  auto free = co_await state_.host().disk.free_bytes(state_.options().directory);
+  if (free) state_.free_bytes.store(*free, std::memory_order_relaxed);
   co_return opened;
 }
 
