@@ -41,6 +41,12 @@ class Ask:
         self.connection = http.client.HTTPConnection(*address, timeout=30)
         self.headers = {"Authorization": f"Bearer {token}"}
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.connection.close()
+
     def __call__(self, method, path, body=None):
         self.connection.request(method, path, body, self.headers)
         response = self.connection.getresponse()
@@ -68,6 +74,8 @@ class Client(threading.Thread):
             pass  # the server is gone: what was under way stays uncertain
         except Exception as error:  # noqa: BLE001: evidence for the main thread
             self.failure = error
+        finally:
+            self.ask.connection.close()
 
     def step(self):
         present = [a for a, (_, state) in self.known.items() if state == PRESENT]
@@ -165,6 +173,8 @@ class Compactor(threading.Thread):
             pass
         except Exception as error:  # noqa: BLE001
             self.failure = error
+        finally:
+            self.ask.connection.close()
 
 
 def start(data, sets):
@@ -223,7 +233,11 @@ def run(rounds, clients, seed, directory, sets=None, report=print):
 
 
 def verify(server, known, dice, everything, totals):
-    ask = Ask(server.address, server.token)
+    with Ask(server.address, server.token) as ask:
+        verify_with(ask, known, dice, everything, totals)
+
+
+def verify_with(ask, known, dice, everything, totals):
     for own in known:
         uncertain = [entry for entry in own.values() if entry[1] == UNCERTAIN]
         certain = [entry for entry in own.values() if entry[1] != UNCERTAIN]

@@ -64,8 +64,8 @@ def full(folder, sets, wanted_code, make_room, report):
     dice = random.Random(1)
     server = ron.Server(sets={"storage.cache_bytes": "0", "storage.segment_bytes": "16MiB", **sets},
                         data=pathlib.Path(folder) / "data")
+    ask, stored = crash.Ask(server.address, server.token), []
     try:
-        ask, stored = crash.Ask(server.address, server.token), []
         status, body = fill(ask, dice.randbytes, stored, 1000)
         error = body["error"]
         report(f"{len(stored)} objects, then {status} {error['code']} {error['details']}")
@@ -84,11 +84,13 @@ def full(folder, sets, wanted_code, make_room, report):
         if server.stop() != 0:
             raise crash.Wrong(f"exit {server.process.returncode}: {server.log_text()}")
     finally:
+        ask.connection.close()
         server.close()
     # And everything is there after a restart.
     server = ron.Server(sets={"storage.cache_bytes": "0", **sets}, data=pathlib.Path(folder) / "data")
     try:
-        read_back(crash.Ask(server.address, server.token), stored)
+        with crash.Ask(server.address, server.token) as again:
+            read_back(again, stored)
     finally:
         server.close()
 

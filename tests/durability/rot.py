@@ -49,16 +49,22 @@ class Store:
         self.admin = crash.Ask(self.server.admin, self.server.token)
 
     def close(self):
+        self.ask.connection.close()
+        self.admin.connection.close()
         self.server.close()
 
     def restart(self):
-        assert self.server.stop() == 0, self.server.log_text()
-        self.server.close()
+        self.stop()
         self.start()
+
+    def stop(self):
+        assert self.server.stop() == 0, self.server.log_text()
+        self.close()
 
     def store(self, payload):
         client = crash.Client(self.server, payload.seed, [], {})
-        client.store(payload)
+        with client.ask:
+            client.store(payload)
         if client.known[payload.address][1] != crash.PRESENT:
             raise crash.Wrong(f"{payload.address} was not stored")
 
@@ -159,8 +165,7 @@ def flip_segment(store, dice, totals):
 
 def flip_index(store, dice, totals):
     """In the files of the index while the server is down; it must come up and find everything."""
-    assert store.server.stop() == 0, store.server.log_text()
-    store.server.close()
+    store.stop()
     paths = [p for p in store.data.rglob("index.*/*") if p.is_file() and p.stat().st_size > 0]
     path = dice.choices(paths, [p.stat().st_size for p in paths])[0]
     offset, bit = dice.randrange(path.stat().st_size), dice.randrange(8)
