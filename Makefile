@@ -4,6 +4,8 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 SEEDS ?= 500
+ROUNDS ?= 300
+FLIPS ?= 1000
 SECONDS ?= 60
 CONFIGURED := $(BUILD)/build.ninja
 CPP := find $(wildcard src models sim tests bench) -name '*.cc' -o -name '*.h'
@@ -14,7 +16,7 @@ export ASAN_OPTIONS ?= detect_leaks=1:external_symbolizer_path=$(SYMBOLIZER)
 export UBSAN_OPTIONS ?= print_stacktrace=1:external_symbolizer_path=$(SYMBOLIZER)
 export TSAN_OPTIONS ?= halt_on_error=1:second_deadlock_stack=1:external_symbolizer_path=$(SYMBOLIZER)
 
-.PHONY: help setup build run test lint format-check format bench fuzz sim docs asan tsan clean
+.PHONY: help setup build run test lint format-check format bench fuzz sim crash rot full-disk docs asan tsan clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -29,11 +31,10 @@ $(CONFIGURED): CMakeLists.txt CMakePresets.json cmake/modules.cmake cmake/toolch
 build: $(CONFIGURED) ## build everything in build/release (PRESET=dev|asan|tsan|fuzz for the others)
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 
-run: $(CONFIGURED) ## build ron and run it in memory on 127.0.0.1:8081
+run: $(CONFIGURED) ## build ron and run it on 127.0.0.1:8081 with its data in ./ron-data
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target ron
-	@mkdir -p -m 0700 ron-data
-	@tools/first-steps ron-data/admin.token >&2
-	@exec $(BUILD)/ron storage --amnesia --token-out ron-data/admin.token --log-format text
+	@tools/first-steps >&2
+	@exec $(BUILD)/ron storage --data ron-data --log-format text
 
 test: build ## build, then unit, model, simulation, end-to-end and lint tests (CTEST='-R http' for some)
 	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error $(CTEST)
@@ -62,6 +63,18 @@ sim: build ## whole services under SEEDS=500 seeds of simulated faults
 	@shopt -s nullglob; programs=($(BUILD)/sim/*_sim); \
 	(( $${#programs[@]} )) || { echo "sim: no simulation in $(BUILD)/sim" >&2; exit 1; }; \
 	for program in "$${programs[@]}"; do "$$program" --seeds $(SEEDS) || exit 1; done
+
+crash: $(CONFIGURED) ## kill the server ROUNDS=300 times under load; what it acknowledged must be there
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target ron
+	@RON_BINARY=$(CURDIR)/$(BUILD)/ron python3 tests/durability/crash.py --rounds $(ROUNDS)
+
+rot: $(CONFIGURED) ## flip FLIPS=1000 bits of segments and index, one at a time; nothing wrong may be served
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target ron
+	@RON_BINARY=$(CURDIR)/$(BUILD)/ron python3 tests/durability/rot.py --flips $(FLIPS)
+
+full-disk: $(CONFIGURED) ## full and failing file systems; needs root to mount small ones
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target ron
+	@RON_BINARY=$(CURDIR)/$(BUILD)/ron python3 tests/durability/full_disk.py
 
 docs: $(CONFIGURED) ## write docs/generated from the declarations in the code
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target docs
