@@ -1,4 +1,4 @@
-"""Verified objects from memory against nginx's static files: the same bytes, interleaved, one CPU each."""
+"""Verified objects from the memory tier of a store on disk against nginx's static files: the same bytes, interleaved, one CPU each."""
 
 import argparse
 import os
@@ -20,7 +20,7 @@ def main():
     with scratch_directory() as directory:
         script = pathlib.Path(directory) / "report.lua"
         script.write_text(rounds.REPORT)
-        servers = [Ron(directory), Nginx(directory)]
+        servers = [Ron(directory, data=pathlib.Path(directory) / "data"), Nginx(directory)]
         rows = []
         try:
             for name, size in SIZES.items():
