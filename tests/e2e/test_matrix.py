@@ -6,7 +6,6 @@ What to expect comes from a model of the RFC's rules that knows nothing of the s
 """
 
 import itertools
-import json
 import random
 import shutil
 import tempfile
@@ -132,19 +131,7 @@ class Matrix(strict_run.RunsCases, unittest.TestCase):
 
     @classmethod
     def store(cls, data):
-        if len(data) <= MIB:
-            return cls.server.put(data)
-        with cls.server.connect() as connection:
-            def ask(method, path, body):
-                response = connection.ask(method, path, [cls.server.auth], body)
-                assert response.status in (200, 201), response.body
-                return response.json()
-
-            upload = ask("POST", "/uploads", json.dumps({"length": len(data)}).encode())
-            path = "/uploads/" + upload["upload_id"]
-            for number, at in enumerate(range(0, len(data), MIB)):
-                ask("PUT", f"{path}/{number}", data[at:at + MIB])
-            return ask("POST", path + "/commit", b"")["address"]
+        return cls.server.put(data) if len(data) <= MIB else cls.server.upload(data)
 
     def setUp(self):
         self.connection = self.server.connect()
