@@ -31,6 +31,7 @@ class Supervisor::Child {
         body(std::move(what)),
         policy(how),
         meters(topology.meters(), task.kind),
+        canceled(topology.meters().counter(metrics::kTasksCanceledTotal, {task.kind})),
         restarted(topology.meters().counter(metrics::kTasksRestartedTotal, {task.kind})) {}
 
   // Failures within the policy's window, this one included. At most one more than the budget is
@@ -71,6 +72,7 @@ class Supervisor::Child {
   ChildBody body;
   RestartPolicy policy;
   TaskMeters meters;
+  Counter& canceled;
   Counter& restarted;
   Shutdown shutdown;
   ChildGate<> gate;
@@ -111,6 +113,9 @@ platform::Task<void> Supervisor::supervise(Child* child, Child* previous) {
     const auto outcome = co_await child->run->outcome(Deadline());
     child->run.reset();
     if (outcome && outcome->kind == Outcome::Kind::Aborted) ++aborted_;
+    if (outcome && outcome->kind == Outcome::Kind::Finished && child->shutdown.requested()) {
+      child->canceled.add();
+    }
     child->gate.finished();
     if (!outcome || outcome->kind != Outcome::Kind::Failed) co_return;
     const bool again = co_await back_off(child, outcome->what);

@@ -194,6 +194,7 @@ TEST_F(SupervisorTest, AFinishedChildStaysDown) {
   cores.advance(1h);
   EXPECT_EQ(scene.count(metrics::kTasksSpawnedTotal), 1U);
   stop();
+  EXPECT_EQ(scene.count(metrics::kTasksCanceledTotal), 0U);
 }
 
 TEST_F(SupervisorTest, StragglersAreAbortedAtTheDrainDeadline) {
@@ -207,6 +208,7 @@ TEST_F(SupervisorTest, StragglersAreAbortedAtTheDrainDeadline) {
   ASSERT_TRUE(stopping.done());
   EXPECT_EQ(stopping.value(), 1U);
   EXPECT_EQ(scene.count(metrics::kTasksAbortedTotal), 1U);
+  EXPECT_EQ(scene.count(metrics::kTasksCanceledTotal), 0U);
   EXPECT_EQ(scene.phases, (std::vector{Phase::Draining, Phase::Aborting, Phase::Stopped}));
 }
 
@@ -218,6 +220,7 @@ TEST_F(SupervisorTest, SlowButInTimeIsNotAborted) {
   cores.advance(2s);
   ASSERT_TRUE(stopping.done());
   EXPECT_EQ(stopping.value(), 0U);
+  EXPECT_EQ(scene.count(metrics::kTasksCanceledTotal), 1U);
 }
 
 TEST_F(SupervisorTest, ChildrenOfOneKindDrainTogether) {

@@ -32,6 +32,7 @@ SANITIZED = os.environ.get("RON_E2E_SANITIZED") == "1"  # its speed and memory s
 START_S = 20 * SLOW
 REPLY_S = 20 * SLOW
 PR_SET_PDEATHSIG = 1
+PART = 1 << 20  # of an upload
 
 ULID = re.compile(r"^[0-7][0-9A-HJKMNP-TV-Z]{25}$")
 
@@ -423,6 +424,19 @@ class Server:
             response = connection.ask("POST", "/o", [self.auth, *headers], data)
             assert response.status in (200, 201), (response.status, response.body)
             return response.json()["address"]
+
+    def upload(self, data):
+        """Stores bytes part by part, which may be more than a body, and returns their address."""
+        with self.connect() as connection:
+            def ask(method, path, body):
+                response = connection.ask(method, path, [self.auth], body)
+                assert response.status in (200, 201), (response.status, response.body)
+                return response
+
+            path = ask("POST", "/uploads", b'{"length":%d}' % len(data)).get("Location")
+            for number, at in enumerate(range(0, len(data), PART)):
+                ask("PUT", f"{path}/{number}", data[at:at + PART])
+            return ask("POST", path + "/commit", b"").json()["address"]
 
     def put_large(self):
         """Stores large_object() and returns its path and bytes."""

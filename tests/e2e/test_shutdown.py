@@ -5,6 +5,7 @@ import random
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -165,6 +166,57 @@ class Drain(unittest.TestCase):
         self.assertEqual(server.stop(), 0)
         self.assertLess(time.monotonic() - began, 1 * ron.SLOW)
         self.stopped(server, aborted=0)
+
+
+class OneSlowDownload(unittest.TestCase):
+    """A stop in the middle of an answer that is read piece by piece from disk."""
+
+    SIZE = 24 << 20  # more than sockets hold
+
+    def begin(self, **sets):
+        home = tempfile.TemporaryDirectory(prefix="ron-e2e-data-")
+        self.addCleanup(home.cleanup)
+        self.server = ron.Server(data=home.name + "/data", sets={
+            "storage.cache_bytes": "0", "storage.min_free_bytes": "1MiB",
+            "storage.server.max_rps": 100000, "storage.write_timeout": "30s",
+            **{f"storage.{key}": value for key, value in sets.items()}})
+        self.addCleanup(self.server.close)
+        self.data = random.Random(4).randbytes(self.SIZE)
+        path = "/o/" + self.server.upload(self.data)
+        self.reader = self.server.connect(receive_buffer=32768)
+        self.addCleanup(self.reader.close)
+        self.reader.send(ron.request("GET", path))
+        self.assertEqual(self.reader.socket.recv(4, socket.MSG_PEEK), b"HTTP")
+
+    def stop(self):
+        """Unready at once, although the answer is still under way."""
+        with self.server.connect_admin() as admin:
+            self.assertEqual(admin.ask("GET", "/readyz").status, 200)
+            self.server.signal(signal.SIGTERM)
+            signalled = time.monotonic()
+            ron.wait_until("unready", lambda: admin.ask("GET", "/readyz").status == 503,
+                           timeout=0.5 * ron.SLOW, pause=0.001)
+            self.assertEqual(self.server.metrics().value("http_inflight_requests"), 1)
+        return signalled
+
+    def test_it_is_finished_if_there_is_time(self):
+        self.begin(drain_deadline="30s")
+        self.stop()
+        response = self.reader.read_response()
+        self.assertEqual(response.status, 200)
+        self.assertTrue(response.body == self.data)
+        self.assertEqual(self.server.wait_exit(), 0)
+        self.assertEqual(self.server.logs()[-1]["aborted_tasks"], 0)
+
+    def test_it_is_cut_visibly_if_there_is_none(self):
+        self.begin(drain_deadline="500ms")
+        signalled = self.stop()
+        self.assertEqual(self.server.wait_exit(), 0)
+        self.assertLess(time.monotonic() - signalled, 0.5 + 2 * ron.SLOW)
+        with self.assertRaises(ron.Truncated) as cut:
+            self.reader.read_response()
+        self.assertEqual(cut.exception.status, 200)  # with a length that was not reached
+        self.assertGreater(self.server.logs()[-1]["aborted_tasks"], 0)
 
 
 class UnderLoad(unittest.TestCase):

@@ -44,12 +44,17 @@ std::vector<Addend> memory_budget(const StorageConfig& config) {
   const std::uint64_t decoded = std::min(server.decode_abs_cap_bytes.bytes,
                                          server.max_body_bytes.bytes * server.decode_ratio_max);
   const std::uint64_t body = std::max(server.max_body_bytes.bytes, kDecodeGrowth * decoded);
+  // A reader keeps the object it is sent, also when the memory tier has let go of it by then.
+  const std::uint64_t sent = config.amnesia ? 0
+                                            : std::min<std::uint64_t>(base::limits::kDecodedBytes,
+                                                                      config.cache_bytes.bytes);
   std::vector<Addend> sum = {
       {"objects (storage.cache_bytes)", 1, config.cache_bytes.bytes},
       {"room lost in partly used blocks of large objects (storage.cache_bytes)", 1,
        config.cache_bytes.bytes},
-      {"bodies (storage.server.max_inflight, storage.limits.decode_abs_cap_bytes while decoding)",
-       server.max_inflight, body},
+      {"bodies, or objects that left the memory tier while they are sent "
+       "(storage.server.max_inflight, storage.limits.decode_abs_cap_bytes while decoding)",
+       server.max_inflight, std::max(body, sent)},
       {"connections (storage.max_conns, both listeners)", kListeners * server.max_conns,
        kConnectionBytes},
       {"work queue (storage.channels.work)", config.work_capacity, kWorkItemBytes},

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/limits.h"
 #include "config/load.h"
 
 namespace ron::storage {
@@ -41,6 +42,21 @@ TEST(Budget, GrowsWithEveryLimitItNames) {
         "storage.uploads.max_open=2000", "storage.amnesia=false"}) {
     EXPECT_GT(total(flag), before) << flag;
   }
+}
+
+// What a request holds: a body, or an object the memory tier had room for and has let go of.
+TEST(Budget, CountsObjectsThatReadersKeep) {
+  const auto each = [](const std::string& cache) {
+    const auto config = loaded({"storage.amnesia=false", "storage.limits.decode_abs_cap_bytes=1KiB",
+                                "storage.cache_bytes=" + cache});
+    for (const Addend& addend : memory_budget(*config)) {
+      if (addend.what.starts_with("bodies")) return addend.each_bytes;
+    }
+    return std::uint64_t{0};
+  };
+  EXPECT_EQ(each("0"), base::kMiB);
+  EXPECT_EQ(each("4MiB"), 4 * base::kMiB);
+  EXPECT_EQ(each("1GiB"), base::limits::kDecodedBytes);
 }
 
 }  // namespace

@@ -229,6 +229,43 @@ TEST_F(CoreTest, APieceIsAskedForAgainWhenItsWorkerDies) {
   EXPECT_EQ(base::as_text(get(core_->read(found(id), wish))->bytes), "survivor");
 }
 
+// Whatever moment a worker dies at: the stream goes on with the next worker, and its bytes are
+// those of the object; with no worker left it fails, and never ends early as if it were whole.
+TEST_F(CoreTest, AStreamOutlivesItsWorkerOrFails) {
+  start({"storage.cache_bytes=0", "storage.read_timeout=5s"});
+  start_workers();
+  const std::string text = noise(300'000);
+  const base::ObjectId id = put(text);
+  volumes_[0]->read_takes = 1s;
+  for (const bool respawned : {true, false}) {
+    for (int killed = 1; killed < 5; ++killed) {
+      SCOPED_TRACE(::testing::Message() << "piece " << killed << ", respawned " << respawned);
+      get_worker_.emplace(node_.core(), core_->get_worker({}));
+      ReadWish wish{.offset = 0, .length = 65536, .deadline = soon(), .when_full = WhenFull::Wait};
+      auto first = get(core_->read(found(id), wish));
+      ASSERT_TRUE(first);
+      ObjectSource source(*core_, {found(id), 0, text.size()}, std::move(*first));
+      std::string read;
+      std::optional<Code> failed;
+      for (int piece = 0;; ++piece) {
+        Asked<Result<base::ByteView>> next(node_.core(), source.next());
+        if (piece == killed) {
+          world_.run_for(500ms);
+          get_worker_.reset();
+          if (respawned) get_worker_.emplace(node_.core(), core_->get_worker({}));
+        }
+        world_.run_for(20s);
+        ASSERT_TRUE(next.done());
+        if (!*next) failed = next->error().code;
+        if (failed || (*next)->empty()) break;
+        read += base::as_text(**next);
+      }
+      EXPECT_EQ(failed, respawned ? std::nullopt : std::optional(Code::Timeout));
+      EXPECT_EQ(read, respawned ? text : text.substr(0, 65536 * static_cast<unsigned>(killed)));
+    }
+  }
+}
+
 TEST_F(CoreTest, AFullQueueIsToldAtOnceAndStreamsWait) {
   start({"storage.channels.work=1", "storage.cache_bytes=0"});
   start_workers();

@@ -1,0 +1,98 @@
+"""Amnesia, watched from outside: every file the process touches is in a trace of its system calls.
+
+test_contract.py looks at directories and descriptors; this sees also what is gone by then. Calls
+made through io_uring would not show, so the process must not make any.
+"""
+
+import os
+import pathlib
+import random
+import re
+import tempfile
+import unittest
+
+import ron
+
+MIB = 1 << 20
+CALLS = ("%file,write,pwrite64,writev,pwritev,pwritev2,ftruncate,fallocate,copy_file_range,"
+         "sendfile,splice,io_uring_enter")
+LINE = re.compile(r"^\d+ +(\w+)\((.*)$")
+WRITES = re.compile(r"\bO_(WRONLY|RDWR|CREAT|TRUNC|APPEND|TMPFILE)\b")
+OPENS = {"open", "openat", "openat2", "creat"}
+CHANGES = {"creat", "mkdir", "mkdirat", "mknod", "mknodat", "rename", "renameat", "renameat2",
+           "link", "linkat", "symlink", "symlinkat", "unlink", "unlinkat", "rmdir", "truncate",
+           "chmod", "fchmodat", "chown", "fchownat", "lchown", "utimensat", "setxattr"}
+SENDS = {"write", "pwrite64", "writev", "pwritev", "pwritev2", "ftruncate", "fallocate",
+         "copy_file_range", "sendfile", "splice"}
+
+
+class Traced(unittest.TestCase):
+    def setUp(self):
+        home = tempfile.TemporaryDirectory(prefix="ron-e2e-")
+        self.addCleanup(home.cleanup)
+        self.trace = pathlib.Path(home.name) / "trace"
+        self.binary = pathlib.Path(home.name) / "traced"
+        # -D: the server keeps the process id that the harness knows.
+        self.binary.write_text(f"#!/bin/sh\nexec strace -D -f -y -s 256 -e trace={CALLS} "
+                               f"-o '{self.trace}' '{ron.BINARY}' \"$@\"\n")
+        self.binary.chmod(0o700)
+
+    def calls(self):
+        """(name, rest of the line) of every call; a resumed one is where it began."""
+        ron.wait_until("the trace to end", lambda: re.search(
+            r"\+\+\+ exited with 0 \+\+\+\n$", self.trace.read_text()))
+        found = [LINE.match(line) for line in self.trace.read_text().splitlines()]
+        return [match.groups() for match in found if match]
+
+    def work(self, server):
+        noise = random.Random(6)
+        address = server.put(noise.randbytes(MIB))
+        large = server.upload(noise.randbytes(3 * MIB + 5))
+        server.put(b"small")
+        with server.connect() as connection:
+            for each in (address, large):
+                self.assertEqual(connection.ask("GET", "/o/" + each).status, 200)
+            self.assertEqual(connection.ask("POST", "/uploads", [server.auth],
+                                            b'{"length":9}').status, 201)
+            for each in (address, large):
+                gone = connection.ask("DELETE", "/o/" + each, [server.auth])
+                self.assertEqual(gone.status, 204)
+
+    def written(self, calls):
+        """What was opened for writing, changed or written to, by path."""
+        touched = set()
+        for name, rest in calls:
+            if name in OPENS and WRITES.search(rest) or name in CHANGES:
+                touched.update(re.findall(r'"([^"]*)"', rest))
+            elif name in SENDS:
+                # Descriptors show as 3</path>; pipes, sockets and events have no slash there.
+                touched.update(re.findall(r"\d+<(/[^>]*)>", rest))
+        return {path for path in touched if not path.startswith("/memfd:")}
+
+    def test_only_the_token_is_written(self):
+        with ron.Server(binary=str(self.binary), env={"TMPDIR": str(self.trace.parent)}) as server:
+            self.work(server)
+            self.assertEqual(os.listdir(server.cwd), [])
+            self.assertEqual(server.stop(), 0)
+            self.assertEqual(os.listdir(server.cwd), [])
+            calls = self.calls()
+            token, log = str(server.token_path), str(server.log_path)
+            self.assertEqual(self.written(calls) - {log},  # the log is standard error
+                             {token, token + ".new", "token.new"})
+            self.assertEqual([call for call in calls if call[0] == "io_uring_enter"], [])
+
+    def test_the_trace_would_show_it(self):
+        with tempfile.TemporaryDirectory(prefix="ron-e2e-data-") as home:
+            data = home + "/data"
+            with ron.Server(binary=str(self.binary), data=data,
+                            sets={"storage.min_free_bytes": "1MiB"}) as server:
+                self.work(server)
+                self.assertEqual(server.stop(), 0)
+            calls = self.calls()
+            self.assertTrue(any(path.startswith(data) or ".seg" in path
+                                for path in self.written(calls)))
+            self.assertIn("io_uring_enter", {name for name, _ in calls})
+
+
+if __name__ == "__main__":
+    unittest.main()

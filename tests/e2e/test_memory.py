@@ -1,0 +1,155 @@
+"""As many large writes and reads at once as the server lets in, and it stays within its own sum.
+
+GET /admin/stats prints the most memory the configuration may take, with its addends. By default
+bodies being decoded dominate it; here the decoding cap is low, so that a body counts once and a
+body held twice would show. What the process takes before any request (its code, the libraries'
+tables) is no part of the sum and is added as measured.
+"""
+
+import pathlib
+import random
+import re
+import shutil
+import sys
+import tempfile
+import unittest
+
+import ron
+
+MIB = 1 << 20
+CROWD = 512
+SETS = {
+    "storage.limits.decode_abs_cap_bytes": "256KiB", "storage.index_cache_bytes": "1MiB",
+    "storage.server.max_inflight": CROWD, "storage.max_conns": CROWD + 8,
+    "storage.max_conns_per_ip": CROWD + 8, "storage.server.max_rps": 1000000,
+    "storage.read_timeout": "2m", "storage.write_timeout": "2m",
+    "storage.server.request_deadline": "2m", "storage.min_free_bytes": "1MiB",
+    "storage.uploads.max_open": 1,
+}
+
+
+def peak_bytes(server):
+    """The most the process ever had resident."""
+    status = pathlib.Path(f"/proc/{server.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024
+
+
+class Memory(unittest.TestCase):
+    """On disk without the memory tier; below with it, and in memory only."""
+
+    on_disk = True
+    sets = {"storage.cache_bytes": "0"}
+    read_holds = 0  # what an answer holds besides the piece it sends
+
+    def setUp(self):
+        ron.more_descriptors()
+        self.data = tempfile.mkdtemp(prefix="ron-e2e-data-") if self.on_disk else None
+        if self.data:
+            self.addCleanup(shutil.rmtree, self.data, ignore_errors=True)
+        noise = random.Random(3)
+        self.bodies = [noise.randbytes(MIB) for _ in range(CROWD)]
+        self.start()
+
+    def start(self, sets=()):
+        self.server = ron.Server(sets={**SETS, **self.sets, **dict(sets)}, data=self.data)
+        self.addCleanup(self.server.close)
+        self.idle = peak_bytes(self.server)
+
+    def restart(self, sets=()):
+        """On disk: the objects stay, and the peak is measured anew."""
+        if self.on_disk:
+            self.assertEqual(self.server.stop(), 0)
+            self.server.close()
+            self.start(sets)
+
+    def crowd(self, count, **options):
+        connections = []
+        for _ in range(count):
+            connections.append(self.server.connect(timeout=60 * ron.SLOW, **options))
+            self.addCleanup(connections[-1].close)
+        return connections
+
+    def check(self, when, each=MIB):
+        """The peak so far is within the sum, also if a request in flight holds no more than `each`
+        bytes."""
+        with self.server.connect_admin() as admin:
+            memory = admin.ask("GET", "/admin/stats", [self.server.auth]).json()["memory"]
+        addends = memory["addends"]
+        self.assertEqual(memory["most_bytes"], sum(one["bytes"] for one in addends))
+        (held,) = [one for one in addends if one["what"].startswith("bodies")]
+        self.assertGreaterEqual(held["each_bytes"], each)
+        most = self.idle + memory["most_bytes"] - held["count"] * (held["each_bytes"] - each)
+        peak = peak_bytes(self.server)
+        print(f"{type(self).__name__} {when}: {peak / MIB:.0f} MiB, at most {most / MIB:.0f} MiB "
+              f"of which {self.idle / MIB:.0f} MiB idle", file=sys.stderr)
+        if not ron.SANITIZED:
+            self.assertLessEqual(peak, most, addends)
+
+    def test_a_crowd_writes_then_reads(self):
+        paths = self.write()
+        self.restart()
+        for connection in self.slow_readers(paths):
+            connection.close()
+        self.check("slow readers that left", self.read_holds)
+        readers = self.slow_readers(paths)
+        self.check("slow readers", self.read_holds)
+        for connection, body in zip(readers, self.bodies, strict=True):
+            response = connection.read_response()
+            self.assertEqual(response.status, 200)
+            self.assertTrue(response.body == body)
+        self.check("read", self.read_holds)
+
+    def write(self):
+        """Every body is in the server at once, complete but for its last byte."""
+        connections = self.crowd(CROWD)
+        for connection, body in zip(connections, self.bodies, strict=True):
+            connection.send(ron.request("POST", "/o", [self.server.auth], body)[:-1])
+        self.server.wait_metric("http_inflight_requests", CROWD)
+        self.check("bodies arriving")
+        for connection, body in zip(connections, self.bodies, strict=True):
+            connection.send(body[-1:])
+        paths = []
+        for connection in connections:
+            response = connection.read_response()
+            self.assertEqual(response.status, 201, response.body)
+            paths.append(response.get("Location"))
+            connection.close()
+        self.check("written")
+        return paths
+
+    def slow_readers(self, paths):
+        """Everybody has an answer under way and reads no further."""
+        connections = self.crowd(len(paths), receive_buffer=8192)
+        for connection, path in zip(connections, paths, strict=True):
+            connection.send(ron.request("GET", path))
+        for connection in connections:
+            connection.pending = connection.socket.recv(4)
+            self.assertEqual(connection.pending, b"HTTP")
+        return connections
+
+
+class MemoryWithTier(Memory):
+    sets = {"storage.cache_bytes": "64MiB"}
+    read_holds = MIB
+
+    def test_slow_readers_of_what_left_the_memory_tier(self):
+        """Large objects that the tier takes in, each for a reader that keeps it long after others
+        have pushed it out."""
+        readers = 64
+        stored = [b"".join(self.bodies[i:i + 7]) for i in range(readers)]
+        paths = ["/o/" + self.server.upload(data) for data in stored]
+        self.restart({"storage.server.max_inflight": readers})
+        connections = self.slow_readers(paths)
+        self.check("slow readers of evicted objects", each=7 * MIB)
+        for connection, data in zip(connections, stored, strict=True):
+            self.assertTrue(connection.read_response().body == data)
+
+
+class MemoryOnly(Memory):
+    on_disk = False
+    sets = {"storage.cache_bytes": "600MiB"}
+    read_holds = MIB  # and the peak of the writes
+
+
+if __name__ == "__main__":
+    unittest.main()
