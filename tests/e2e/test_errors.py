@@ -278,10 +278,10 @@ class Waiting(Provoked):
         server = self.start({**DANGER, "storage.debug.work_delay": "10m",
                              "storage.drain_deadline": "2s", "storage.put_workers": 3,
                              "storage.server.request_deadline": "1h"})
-        metrics = server.metrics()
         for kind, count in (("put-worker", 3), ("get-worker", 8), ("listener", 2), ("admin", 1),
                             ("auditor", 1), ("reloader", 1)):
-            self.assertEqual(metrics.value("tasks_spawned_total", kind=kind), count, kind)
+            server.wait_metric("tasks_spawned_total", count, kind=kind)  # one after the other
+        metrics = server.metrics()
         for name in ("tasks_aborted_total", "tasks_canceled_total"):
             self.assertEqual(metrics.types[name], "counter")
             self.assertEqual(metrics.value(name), 0)

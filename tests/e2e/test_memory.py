@@ -150,6 +150,46 @@ class MemoryOnly(Memory):
     sets = {"storage.cache_bytes": "600MiB"}
     read_holds = MIB  # and the peak of the writes
 
+    def test_slow_readers_of_what_was_removed(self):
+        """What a reader still holds takes memory, and so it counts until the reader is done."""
+        self.server.close()
+        self.start({"storage.server.max_inflight": 64, "storage.cache_bytes": "64MiB"})
+        readers, refused = [], 0
+        for i in range(60):
+            response = self.try_upload(self.bodies[i:i + 8])
+            if response.status != 201:
+                self.assertIn(response.code, ("Amnesia", "StorageFull"))
+                refused += 1
+                continue
+            path = response.get("Location")
+            readers += self.slow_readers([path])
+            with self.server.connect() as connection:
+                gone = connection.ask("DELETE", path, [self.server.auth])
+                self.assertEqual(gone.status, 204)
+        self.check("slow readers of removed objects")
+        self.assertGreater(refused, 0)
+        for reader in readers:
+            self.assertEqual(len(reader.read_response().body), 8 * MIB)
+        self.server.wait_metric("storage_memory_bytes", 0)
+        self.assertEqual(self.try_upload(self.bodies[:8]).status, 201)
+
+    def try_upload(self, parts):
+        """The answer to the upload, or to the part of it that was refused."""
+        with self.server.connect() as connection:
+            def ask(method, path, body):
+                return connection.ask(method, path, [self.server.auth], body)
+
+            begun = ask("POST", "/uploads", b'{"length":%d}' % sum(map(len, parts)))
+            path = begun.get("Location")
+            for number, part in enumerate(parts if path else []):
+                stored = ask("PUT", f"{path}/{number}", part)
+                if stored.status != 200:
+                    connection.close()
+                    with self.server.connect() as again:
+                        again.ask("DELETE", path, [self.server.auth])
+                    return stored
+            return ask("POST", path + "/commit", b"") if path else begun
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -8,6 +8,21 @@
 
 namespace ron::storage {
 
+namespace {
+
+// The object, giving its room back when the last reference goes.
+ObjectPtr counted(ObjectPtr object, RoomPtr room, std::uint64_t cost) {
+  const Object* const raw = object.get();
+  auto give_back = [object = std::move(object), room = std::move(room),
+                    cost](const Object*) mutable {
+    object.reset();
+    room->release(cost);
+  };
+  return {raw, std::move(give_back)};
+}
+
+}  // namespace
+
 RamStore::Shard::Shard() : lock(kObjectsLock) {}
 
 ObjectPtr RamStore::find(const base::ObjectId& id) const {
@@ -17,7 +32,7 @@ ObjectPtr RamStore::find(const base::ObjectId& id) const {
   return found == shard.objects.end() ? nullptr : found->second.object;
 }
 
-base::Result<void> RamStore::reserve(std::uint64_t bytes) {
+base::Result<void> Room::reserve(std::uint64_t bytes) {
   // Reserve first: concurrent ones must not overrun the bound together.
   if (used_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= capacity()) return {};
   used_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
@@ -28,7 +43,7 @@ base::Result<void> RamStore::reserve(std::uint64_t bytes) {
           .with("capacity_bytes", std::to_string(capacity())));
 }
 
-void RamStore::release(std::uint64_t bytes) noexcept {
+void Room::release(std::uint64_t bytes) noexcept {
   used_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   full_.store(false, std::memory_order_relaxed);
 }
@@ -45,7 +60,7 @@ base::Result<Adding> RamStore::add(ObjectPtr object, OwnerNumber owner, std::uin
     release(reserved - cost);
   }
   const base::ObjectId id = object->id;
-  shard.objects.emplace(id, Kept{std::move(object), owner});
+  shard.objects.emplace(id, Kept{counted(std::move(object), room_, cost), owner});
   objects_.fetch_add(1, std::memory_order_relaxed);
   return Adding::New;
 }
@@ -57,7 +72,6 @@ std::optional<RamStore::Kept> RamStore::remove(const base::ObjectId& id) {
   if (found == shard.objects.end()) return std::nullopt;
   Kept kept = std::move(found->second);
   shard.objects.erase(found);
-  release(kept.object->footprint());
   objects_.fetch_sub(1, std::memory_order_relaxed);
   return kept;
 }

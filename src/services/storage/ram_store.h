@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -24,9 +25,38 @@ enum class Adding : std::uint8_t { New, Existing };
 // Who stored an object; a small number its owner gives out.
 using OwnerNumber = std::uint32_t;
 
+// Room in memory, shared with what takes it: an object counts until its last reader is done with
+// it, also when it was removed meanwhile or the store is gone. Any thread.
+class Room {
+ public:
+  explicit Room(std::uint64_t capacity_bytes) noexcept : capacity_bytes_(capacity_bytes) {}
+
+  // Amnesia (503) when there is too little.
+  base::Result<void> reserve(std::uint64_t bytes);
+  void release(std::uint64_t bytes) noexcept;
+
+  void set_capacity(std::uint64_t bytes) noexcept {
+    capacity_bytes_.store(bytes, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t capacity() const noexcept {
+    return capacity_bytes_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t used_bytes() const noexcept {
+    return used_bytes_.load(std::memory_order_relaxed);
+  }
+  // The last reservation failed and nothing has been freed since.
+  [[nodiscard]] bool full() const noexcept { return full_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> capacity_bytes_;
+  std::atomic<std::uint64_t> used_bytes_ = 0;
+  std::atomic<bool> full_ = false;
+};
+using RoomPtr = std::shared_ptr<Room>;
+
 class RamStore {
  public:
-  explicit RamStore(std::uint64_t capacity_bytes) noexcept : capacity_bytes_(capacity_bytes) {}
+  explicit RamStore(std::uint64_t capacity_bytes) : room_(std::make_shared<Room>(capacity_bytes)) {}
   RamStore(const RamStore&) = delete;
   RamStore& operator=(const RamStore&) = delete;
 
@@ -39,31 +69,26 @@ class RamStore {
     ObjectPtr object;
     OwnerNumber owner = 0;
   };
-  // Nothing when it was not there.
+  // Nothing when it was not there. Its room is free when the last reference goes.
   std::optional<Kept> remove(const base::ObjectId& id);
 
   // Room for what is not an object yet. Amnesia as in add.
-  base::Result<void> reserve(std::uint64_t bytes);
-  void release(std::uint64_t bytes) noexcept;
+  base::Result<void> reserve(std::uint64_t bytes) { return room_->reserve(bytes); }
+  void release(std::uint64_t bytes) noexcept { room_->release(bytes); }
+  [[nodiscard]] const RoomPtr& room() const noexcept { return room_; }
 
   // The `limit` lowest objects above `after`, in order. Looks at everything: for operators.
   [[nodiscard]] std::vector<ObjectPtr> list(const std::optional<base::ObjectId>& after,
                                             std::size_t limit) const;
 
-  void set_capacity(std::uint64_t bytes) noexcept {
-    capacity_bytes_.store(bytes, std::memory_order_relaxed);
-  }
-  [[nodiscard]] std::uint64_t capacity() const noexcept {
-    return capacity_bytes_.load(std::memory_order_relaxed);
-  }
-  [[nodiscard]] std::uint64_t used_bytes() const noexcept {
-    return used_bytes_.load(std::memory_order_relaxed);
-  }
+  void set_capacity(std::uint64_t bytes) noexcept { room_->set_capacity(bytes); }
+  [[nodiscard]] std::uint64_t capacity() const noexcept { return room_->capacity(); }
+  [[nodiscard]] std::uint64_t used_bytes() const noexcept { return room_->used_bytes(); }
   [[nodiscard]] std::uint64_t objects() const noexcept {
     return objects_.load(std::memory_order_relaxed);
   }
-  // The last add failed for lack of room and nothing has been freed since.
-  [[nodiscard]] bool full() const noexcept { return full_.load(std::memory_order_relaxed); }
+  // As Room::full.
+  [[nodiscard]] bool full() const noexcept { return room_->full(); }
 
  private:
   static constexpr std::size_t kShards = 64;
@@ -77,11 +102,9 @@ class RamStore {
     return id.hash() >> 58;
   }
 
+  RoomPtr room_;
   std::array<Shard, kShards> shards_;
-  std::atomic<std::uint64_t> capacity_bytes_;
-  std::atomic<std::uint64_t> used_bytes_ = 0;
   std::atomic<std::uint64_t> objects_ = 0;
-  std::atomic<bool> full_ = false;
 };
 
 }  // namespace ron::storage

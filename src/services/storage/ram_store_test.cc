@@ -1,6 +1,7 @@
 #include "services/storage/ram_store.h"
 
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -41,13 +42,23 @@ TEST(RamStore, FullSaysAmnesiaAndRecovers) {
   EXPECT_TRUE(store.add(object(std::string(2000, 'b'))));
 }
 
-TEST(RamStore, ReadersKeepWhatIsRemoved) {
-  RamStore store(base::kMiB);
+TEST(RamStore, ReadersKeepWhatIsRemovedAndItCountsUntilTheyAreDone) {
+  std::optional<RamStore> store(base::kMiB);
   const base::ObjectId id = object("kept")->id;
-  ASSERT_TRUE(store.add(object("kept")));
-  const ObjectPtr reading = store.find(id);
-  EXPECT_TRUE(store.remove(id));
-  EXPECT_FALSE(store.remove(id));
+  ASSERT_TRUE(store->add(object("kept")));
+  ObjectPtr reading = store->find(id);
+  ObjectPtr also_reading = reading;
+  const std::uint64_t cost = reading->footprint();
+  EXPECT_TRUE(store->remove(id));
+  EXPECT_FALSE(store->remove(id));
+  EXPECT_EQ(base::as_text(reading->bytes()), "kept");
+  also_reading.reset();
+  EXPECT_EQ(store->used_bytes(), cost);
+  reading.reset();
+  EXPECT_EQ(store->used_bytes(), 0U);
+  ASSERT_TRUE(store->add(object("kept")));
+  reading = store->find(id);
+  store.reset();
   EXPECT_EQ(base::as_text(reading->bytes()), "kept");
 }
 

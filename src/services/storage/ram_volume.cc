@@ -62,8 +62,14 @@ volume::Usage TenantTable::usage(std::string_view tenant) const {
   return found == numbers_.end() ? volume::Usage() : usage_[found->second];
 }
 
-// An object in the parts it came in.
+// An object in the parts it came in, whose room it gives back.
 struct RamVolume::LargeObject {
+  explicit LargeObject(RoomPtr taken) : room(std::move(taken)) {}
+  LargeObject(const LargeObject&) = delete;
+  LargeObject& operator=(const LargeObject&) = delete;
+  ~LargeObject() { room->release(cost()); }
+
+  RoomPtr room;
   std::uint64_t length = 0;
   OwnerNumber owner = 0;
   std::vector<base::Buffer> parts;
@@ -159,7 +165,6 @@ Task<void> RamVolume::remove(base::ObjectId id, runtime::Deadline,
   }
   if (large) {
     length = large->length;
-    store_.release(large->cost());
     tenants_.refund(large->owner, length);
     object_bytes_.fetch_sub(length, std::memory_order_relaxed);
   }
@@ -167,6 +172,9 @@ Task<void> RamVolume::remove(base::ObjectId id, runtime::Deadline,
     std::move(reply).send(fail(Code::NotFound, "no object is stored under this address"));
     co_return;
   }
+  // Who is told may want the room at once.
+  whole.reset();
+  large.reset();
   std::move(reply).send(length);
 }
 
@@ -279,20 +287,18 @@ Result<volume::Added> RamVolume::publish(OpenUpload& upload, const base::ObjectI
   const std::uint64_t length = upload.upload.length;
   if (store_.find(id) || find_large(id)) return volume::Added{id, length, false};
   if (length <= kPartBytes) return publish_small(upload, id);
-  auto large = std::make_shared<LargeObject>();
+  auto large = std::make_shared<LargeObject>(store_.room());
   large->length = length;
   large->owner = tenants_.charge(upload.upload.tenant, length);
   large->parts.reserve(upload.parts.size());
   for (auto& [number, part] : upload.parts) large->parts.push_back(std::move(part.bytes));
   upload.parts.clear();
-  const std::uint64_t cost = large->cost();
   const OwnerNumber owner = large->owner;
   const std::lock_guard guard(lock_);
   const bool is_new = large_.emplace(id, std::move(large)).second;
   if (is_new) {
     object_bytes_.fetch_add(length, std::memory_order_relaxed);
   } else {
-    store_.release(cost);
     tenants_.refund(owner, length);
   }
   return volume::Added{id, length, is_new};

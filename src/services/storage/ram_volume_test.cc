@@ -151,11 +151,14 @@ TEST_F(RamVolumeTest, EverythingIsGivenBack) {
 TEST_F(RamVolumeTest, AReaderKeepsALargeObjectThatIsRemoved) {
   const std::string text = noise(2 * kPartBytes);
   const auto added = upload(text);
-  const auto located = get(volume_.locate(added->id));
+  auto located = get(volume_.locate(added->id));
   ASSERT_TRUE(remove(added->id));
   EXPECT_EQ(get(volume_.locate(added->id)).error().code, Code::NotFound);
-  const auto piece = get(volume_.read(*located, kPartBytes - 10, kPartBytes));
+  auto piece = get(volume_.read(std::move(*located), kPartBytes - 10, kPartBytes));
   EXPECT_EQ(base::as_text(piece->bytes), text.substr(kPartBytes - 10, 10));  // up to the part's end
+  EXPECT_GE(volume_.stats().stored_bytes, text.size());  // it takes memory as long as it is read
+  *piece = {};
+  EXPECT_EQ(volume_.stats().stored_bytes, 0U);
 }
 
 TEST_F(RamVolumeTest, ACommitThatFailsLeavesTheUpload) {
