@@ -131,8 +131,12 @@ Task<void> Committer::commit(Jobs jobs) {
   if (done && must_close_ && !batch.has_records()) done = co_await close_log();
   if (done && !batch.draft().empty()) done = co_await write(&batch);
   if (!done) {
-    if (done.error().code == Code::IntegrityFail) state_->report_damaged_index();
-    note_failure(done.error());
+    if (done.error().code == Code::IntegrityFail) {
+      state_->report_damaged_index();
+      done = base::fail(recovering_error());
+    } else {
+      note_failure(done.error());
+    }
     batch.answer_all(&done.error());
     for (Job& job : jobs) refuse(std::move(job), done.error());
     co_return;

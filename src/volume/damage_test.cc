@@ -197,6 +197,39 @@ TEST(DiskVolume, ListsInOrderOfAddress) {
   EXPECT_TRUE(std::ranges::equal(seen, ids));
 }
 
+TEST(DiskVolume, AnIndexAheadOfTheLogIsMadeAnew) {
+  const auto kept = sample_bytes(1000, 1);
+  const auto lost = sample_bytes(1000, 2);
+  for (const bool whole_segment : {false, true}) {
+    Machine machine(1);
+    {
+      Life life(machine, small_options());
+      static_cast<void>(put(machine, life.volume(), kept).get());
+      if (!whole_segment) static_cast<void>(put(machine, life.volume(), lost).get());
+      life.stop();
+    }
+    if (whole_segment) {  // a new life writes to a new segment
+      Life life(machine, small_options());
+      static_cast<void>(put(machine, life.volume(), lost).get());
+      life.stop();
+    }
+    auto& disk = machine.node.disk();
+    if (whole_segment) {
+      EXPECT_TRUE(run(machine, disk.remove("/data/segments/0000000002.seg")).has_value());
+    } else {
+      auto file =
+          run(machine, disk.open(kFirstSegment, {platform::OpenMode::WriteExisting, false}));
+      EXPECT_TRUE(run(machine, (*file)->truncate(kFirstPayload + 1004)).has_value());
+    }
+    Life life(machine, small_options());
+    life.wait_readable();
+    EXPECT_EQ(get(machine, life.volume(), b3::hash(kept)), kept);
+    EXPECT_EQ(get(machine, life.volume(), b3::hash(lost)).error().code, Code::NotFound);
+    EXPECT_TRUE(put(machine, life.volume(), lost).get()->is_new);
+    EXPECT_EQ(get(machine, life.volume(), b3::hash(lost)), lost);
+  }
+}
+
 TEST(DiskVolume, ALostIdentityIsReadFromASegment) {
   Machine machine(1);
   const auto object = sample_bytes(1000, 1);

@@ -33,7 +33,7 @@ struct Ledger {
 // Reads the ledger's entries. IntegrityFail when one is damaged. Cancel-safe.
 platform::Task<base::Result<Ledger>> load_ledger(platform::KeyValue* index);
 
-// Calls for pairs of [from, until) in order, a bounded number at a time.
+// How many pairs a scan of the index asks for at a time.
 inline constexpr std::size_t kScanPairs = 512;
 
 base::Error damaged_index(std::string_view what);
@@ -75,7 +75,6 @@ class Draft {
   void drop_segment(std::uint64_t segment);
   // The log has been applied up to here.
   void set_position(std::uint64_t segment, std::uint64_t offset);
-  void set_complete() { meta_.complete = true; }
 
   [[nodiscard]] const MetaEntry& meta() const noexcept { return meta_; }
   [[nodiscard]] std::uint64_t take_sequence() noexcept { return meta_.next_sequence++; }

@@ -32,7 +32,5 @@ inline constexpr std::uint64_t kBatchBytes = 8 * base::kMiB;
 inline constexpr std::size_t kBatchJobs = 1024;
 // The index is flushed when more log than this would have to be replayed.
 inline constexpr std::uint64_t kReplayBytes = 64 * base::kMiB;
-// Deletes may still use this much of the reserve when the disk is full.
-inline constexpr std::uint64_t kDeleteReserveBytes = 16 * base::kMiB;
 
 }  // namespace ron::volume

@@ -225,6 +225,14 @@ Task<void> Recovery::destroy_index(std::uint64_t generation) {
   if (destroyed) static_cast<void>(co_await state_->host().disk.remove(path));
 }
 
+// The index knows of a batch that does not count: its write to the index failed, or so it seemed.
+bool Recovery::ahead_of_log(const Survey& survey, const Ledger& ledger) {
+  const auto at = std::ranges::find(survey, ledger.meta.segment,
+                                    [](const Surveyed& s) { return s.segment->number; });
+  if (at == survey.end()) return ledger.segments.contains(ledger.meta.segment);
+  return std::min(at->size, at->end.value_or(at->size)) < ledger.meta.offset;
+}
+
 Task<Result<void>> Recovery::open_index(const Survey* survey) {
   auto numbers = co_await generations();
   if (!numbers) co_return base::fail(std::move(numbers.error()));
@@ -260,10 +268,7 @@ Task<Result<void>> Recovery::open_index(const Survey* survey) {
     if (!settled) co_return settled;
   }
   const LogPosition from{ledger.meta.segment, ledger.meta.offset};
-  const bool cut_short = std::ranges::any_of(*survey, [from](const Surveyed& surveyed) {
-    return surveyed.segment->number == from.segment && surveyed.size < from.offset;
-  });
-  if (!index || cut_short) {
+  if (!index || ahead_of_log(*survey, ledger)) {
     state_->set_index(std::move(index), newest, std::move(ledger));
     state_->report_damaged_index();
     co_return Result<void>();

@@ -54,6 +54,7 @@ class Recovery {
   platform::Task<base::Result<Surveyed>> open_segment(std::uint64_t number);
   platform::Task<base::Result<void>> remove_void(Survey* survey);
 
+  [[nodiscard]] static bool ahead_of_log(const Survey& survey, const Ledger& ledger);
   platform::Task<base::Result<void>> open_index(const Survey* survey);
   platform::Task<base::Result<std::vector<std::uint64_t>>> generations();
   platform::Task<base::Result<IndexPtr>> make_index(std::uint64_t generation);

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr base::Duration kLookEvery = 1s;
 constexpr base::Duration kPaceWait = 10s;
-constexpr std::uint64_t kPaceBytes = 64 * base::kKiB;
+constexpr std::uint64_t kPaceBytes = 1 * base::kMiB;  // asked for at once, as timers are coarse
 constexpr std::array kCheckedKeys = {kObjectKeys, kPartKeys};
 
 }  // namespace
@@ -99,13 +99,14 @@ Task<SegmentPtr> Scrubber::uncached(SegmentPtr segment) {
   co_return std::make_shared<Segment>(Segment{segment->number, {}, std::move(*file)});
 }
 
-// Waits for the bytes' turn; false when it is time to stop.
+// Waits for the turn of the bytes read since the last wait, if they are worth one; false when it is
+// time to stop.
 Task<bool> Scrubber::pace(std::uint64_t bytes, runtime::Shutdown shutdown) {
-  while (bytes > 0 && !shutdown.requested()) {
-    const std::uint64_t some = std::min(bytes, kPaceBytes);
-    auto granted = co_await pacer_.acquire(some, runtime::Deadline::in(kPaceWait));
+  unpaced_ += bytes;
+  while (unpaced_ >= kPaceBytes && !shutdown.requested()) {
+    auto granted = co_await pacer_.acquire(kPaceBytes, runtime::Deadline::in(kPaceWait));
     if (!granted) co_await runtime::sleep_for(kLookEvery);
-    bytes -= some;
+    unpaced_ -= kPaceBytes;
   }
   co_return !shutdown.requested();
 }

@@ -42,6 +42,7 @@ class Scrubber {
   VolumeState* state_;
   Reader* reader_;
   runtime::Pacer pacer_;
+  std::uint64_t unpaced_ = 0;
   std::atomic<bool> requested_ = false;
   std::atomic<bool> running_ = false;
   std::atomic<std::uint64_t> done_ = 0;
