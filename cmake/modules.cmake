@@ -3,7 +3,8 @@
 #   ron_module(http RANK 5 DEPS base runtime [LIBS ZLIB::ZLIB])
 #
 # takes every .cc of the folder: x_test.cc go to the test program `<name>_test`, x_fuzz.cc become one
-# libFuzzer program each, x_bench.cc one benchmark program each, the rest is the library.
+# libFuzzer program each, x_bench.cc one benchmark program each, test_x.cc the library
+# `ron_<name>_testing` for tests and simulations, the rest is the library.
 # ron_check_ranks() fails the configure step when a module links a module of the same or a higher rank.
 
 define_property(GLOBAL PROPERTY RON_MODULES BRIEF_DOCS "declared modules" FULL_DOCS "declared modules")
@@ -26,6 +27,9 @@ function(ron_module name)
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
   list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cc$")
+  set(support ${sources})
+  list(FILTER support INCLUDE REGEX "/test_[^/]*\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "/test_[^/]*\\.cc$")
 
   set(dep_targets)
   foreach(dep ${M_DEPS})
@@ -54,8 +58,16 @@ function(ron_module name)
     return()
   endif()
 
+  if(support)
+    add_library(ron_${name}_testing STATIC ${support})
+    target_link_libraries(ron_${name}_testing PUBLIC ron_${name})
+    ron_precompile(ron_${name}_testing)
+  endif()
   if(tests)
     set(test_deps)
+    if(support)
+      list(APPEND test_deps ron_${name}_testing)
+    endif()
     foreach(dep ${M_TEST_DEPS})
       list(APPEND test_deps ron_${dep})
     endforeach()

@@ -10,6 +10,7 @@
 #include "cli/rm.h"
 #include "cli/stat.h"
 #include "cli/verify.h"
+#include "cli/verify_offline.h"
 
 namespace ron::cli {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 struct ObjectFlags {
   ClientFlags client;
   std::vector<std::string> addresses;
+  std::vector<std::string> directories;
   bool json = false;
   bool force = false;
 };
@@ -30,7 +32,8 @@ int run_stat(const ClientOptions& options, const Ids& ids, const ObjectFlags& fl
 int run_rm(const ClientOptions& options, const Ids& ids, const ObjectFlags& flags) {
   return remove_objects(options, ids, flags.force);
 }
-int run_verify(const ClientOptions& options, const Ids& ids, const ObjectFlags&) {
+int run_verify(const ClientOptions& options, const Ids& ids, const ObjectFlags& flags) {
+  if (!flags.directories.empty()) return verify_offline(options, flags.directories);
   return ids.empty() ? verify_server(options) : verify_objects(options, ids);
 }
 
@@ -98,19 +101,32 @@ void add_rm(CLI::App& root, Action& chosen) {
 void add_verify(CLI::App& root, Action& chosen) {
   const auto flags = std::make_shared<ObjectFlags>();
   CLI::App* command =
-      root.add_subcommand("verify", "Read objects from a server and check their hashes");
-  declare(*command, flags, &run_verify, chosen);
+      root.add_subcommand("verify", "Check the hashes of a server's or a data directory's objects");
+  CLI::Option* addresses = declare(*command, flags, &run_verify, chosen);
   declare_admin_url(*command, *flags);
+  command->add_option("--data", flags->directories, "Check this data directory, without a server")
+      ->type_name("DIR")
+      ->allow_extra_args(false)
+      ->excludes(addresses);
   command->footer(
       std::string(
           "Reads every byte and compares the hash with the address; keeps nothing. Without an "
           "address,\n"
           "all objects of the server, which needs a token with storage:admin. Exit code 1 if an\n"
-          "object is corrupt or missing.\n\n") +
+          "object is corrupt or missing.\n\n"
+          "With --data, reads the directory itself, or what it has under `storage`, while no "
+          "server\n"
+          "uses it, and changes nothing: a read-only copy will do. Names every damaged object; "
+          "where "
+          "not\n"
+          "even the address can be read, the place. Takes memory for an index of all objects and "
+          "parts,\n"
+          "some 300 bytes for each.\n\n") +
       kClientHelp +
       "\nExamples:\n"
       "  ron verify b3:<hash>\n"
-      "  ron verify");
+      "  ron verify\n"
+      "  ron verify --data ron-data");
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ struct OpenOptions {
   bool direct = false;  // bypass the page cache where the file system allows it
 };
 
+enum class FileLock : std::uint8_t { Shared, Exclusive };
+
 // Buffers are owned by the call while it runs and come back with its result, so an aborted caller
 // can never leave the kernel writing into freed memory. Errors: StorageFull (no room), NotFound,
 // StorageBusy (I/O error), PreconditionFailed (the name is taken), Internal. Cancel-safe: yes, but
@@ -56,6 +58,10 @@ class File {
   virtual Task<base::Result<void>> sync() = 0;
   virtual Task<base::Result<std::uint64_t>> size() = 0;
   virtual Task<base::Result<void>> truncate(std::uint64_t length) = 0;
+  // Claims the file until it is closed. False when an open file here or in another process has a
+  // claim that does not allow this one. Keeps out claims only, not reads or writes; a process that
+  // dies loses its own. Never waits.
+  virtual base::Result<bool> try_lock(FileLock lock) = 0;
 };
 
 struct DirectoryEntry {

@@ -269,5 +269,19 @@ Task<void> abort_callers(Disk* disk, std::string root) {
 }
 TEST_P(DiskContract, AbortedCallersAreSafe) { play(abort_callers); }
 
+Task<void> locks(Disk* disk, std::string root) {
+  auto first = co_await open_ok(disk, root + "/f", kCreate);
+  const auto second = co_await open_ok(disk, root + "/f", {OpenMode::ReadExisting, false});
+  EXPECT_EQ(first->try_lock(FileLock::Exclusive), true);
+  EXPECT_EQ(second->try_lock(FileLock::Shared), false);
+  EXPECT_EQ(second->try_lock(FileLock::Exclusive), false);
+  first.reset();
+  EXPECT_EQ(second->try_lock(FileLock::Shared), true);
+  const auto third = co_await open_ok(disk, root + "/f", kCreate);
+  EXPECT_EQ(third->try_lock(FileLock::Shared), true);
+  EXPECT_EQ(third->try_lock(FileLock::Exclusive), false);
+}
+TEST_P(DiskContract, AFileCanBeClaimed) { play(locks); }
+
 }  // namespace
 }  // namespace ron::platform::test

@@ -1,6 +1,7 @@
 #include "platform/disk_error.h"
 
 #include <cerrno>
+#include <cstring>
 #include <string>
 #include <system_error>
 
@@ -41,7 +42,9 @@ base::Error disk_error(std::string_view what, std::string_view path, int error) 
   message += path;
   message += "': ";
   message += std::generic_category().message(error);
-  return {code_of(error), std::move(message)};
+  const char* const name = strerrorname_np(error);
+  return base::Error(code_of(error), std::move(message))
+      .with("errno", name != nullptr ? name : std::to_string(error));
 }
 
 }  // namespace ron::platform

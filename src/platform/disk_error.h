@@ -8,7 +8,8 @@
 namespace ron::platform {
 
 // StorageFull, NotFound, StorageBusy (try again later), PreconditionFailed (the name is taken or
-// the directory is not empty), else Internal. `what` and `path` make the message.
+// the directory is not empty), else Internal. `what` and `path` make the message; the
+// detail "errno" names the error.
 base::Error disk_error(std::string_view what, std::string_view path, int error);
 
 }  // namespace ron::platform

@@ -54,6 +54,7 @@ Task<void> Committer::run(runtime::Shutdown shutdown) {
     if (!job) break;
     if (!runs_between(*job)) {
       Jobs jobs;
+      has_arrived(*job);
       jobs.push_back(std::move(*job));
       job = co_await gather(&jobs);
       co_await commit(std::move(jobs));
@@ -88,13 +89,15 @@ Task<std::optional<Job>> Committer::gather(Jobs* jobs) {
   while (jobs->size() < kBatchJobs && bytes < kBatchBytes) {
     std::optional<Job> job = jobs_->try_recv();
     if (!job) {
-      const bool more = state_->expected_writes.load(std::memory_order_relaxed) > 0;
+      const ComingWrites* const coming = state_->options().coming_writes;
+      const bool more = coming != nullptr && coming->any();
       if (!more || window.passed()) break;
       auto received = co_await jobs_->recv(window);
       if (!received) break;
       job = std::move(*received);
     }
     if (runs_between(*job)) co_return job;
+    has_arrived(*job);
     bytes += payload_bytes(*job);
     jobs->push_back(std::move(*job));
   }
@@ -110,13 +113,13 @@ Task<void> Committer::commit(Jobs jobs) {
   for (const Job& job : jobs) needed += payload_bytes(job);
   auto room = co_await check_space(needed);
   if (!room) {
-    note_failure(room.error());
+    const base::Error why = note_failure(room.error());
     Jobs allowed;
     for (Job& job : jobs) {
       if (frees_space(job)) {
         allowed.push_back(std::move(job));
       } else {
-        refuse(std::move(job), room.error());
+        refuse(std::move(job), why);
       }
     }
     jobs = std::move(allowed);
@@ -135,7 +138,7 @@ Task<void> Committer::commit(Jobs jobs) {
       state_->report_damaged_index();
       done = base::fail(recovering_error());
     } else {
-      note_failure(done.error());
+      done = base::fail(note_failure(done.error()));
     }
     batch.answer_all(&done.error());
     for (Job& job : jobs) refuse(std::move(job), done.error());
@@ -243,8 +246,11 @@ Task<void> Committer::abandon_segment() {
   }
 }
 
-void Committer::note_failure(const base::Error& error) {
+// What clients are told.
+base::Error Committer::note_failure(const base::Error& error) {
+  state_->failed_writes.fetch_add(1, std::memory_order_relaxed);
   state_->set_write_trouble(error.code == Code::StorageFull ? "disk full" : "disk errors");
+  return state_->for_client(error);
 }
 
 Task<Result<void>> Committer::check_space(std::uint64_t needed) {
@@ -270,7 +276,11 @@ Task<void> Committer::probe() {
   auto room = co_await check_space(0);
   if (!room) co_return;
   auto closed = co_await close_log();
-  if (closed) state_->set_write_trouble("");
+  if (!closed) {
+    state_->report_trouble(closed.error());
+    co_return;
+  }
+  state_->set_write_trouble("");
 }
 
 // Begins a segment that has nothing in it yet, durably: its head says where the log ends. Without

@@ -49,7 +49,7 @@ class Committer {
   platform::Task<base::Result<void>> check_space(std::uint64_t needed);
   platform::Task<void> probe();
   platform::Task<base::Result<void>> close_log();
-  void note_failure(const base::Error& error);
+  base::Error note_failure(const base::Error& error);
 
   platform::Task<void> between(Job job);
   platform::Task<base::Result<bool>> drop(DropJob* job);

@@ -11,7 +11,7 @@ using base::Result;
 using platform::Task;
 using namespace std::chrono_literals;
 
-constexpr base::Duration kLookEvery = 1s;
+constexpr base::Duration kLookEvery = 50ms;  // for requests, which somebody waits for
 constexpr base::Duration kExpireEvery = 60s;
 
 bool is_tombstone(const Record& record) noexcept {
@@ -32,7 +32,8 @@ Task<void> Compactor::run(runtime::Shutdown shutdown) {
     const bool requested = requested_.exchange(false, std::memory_order_acq_rel);
     if (requested || now - compacted >= state_->options().compact_every) {
       compacted = now;
-      static_cast<void>(co_await pass(requested, shutdown));
+      auto done = co_await pass(requested, shutdown);
+      if (!done) state_->report_trouble(done.error());
     }
     if (now - expired >= kExpireEvery) {
       expired = now;

@@ -1,4 +1,5 @@
 // What a volume does when the medium lies, fails or is full.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "volume/test_volume.h"
@@ -153,7 +154,16 @@ TEST(DiskVolume, AFailedSyncFailsTheBatchAndIsOvercome) {
   Life life(machine, small_options());
   static_cast<void>(put(machine, life.volume(), sample_bytes(10, 1)).get());
   machine.node.disk().fail_next(DiskOp::Sync);
-  EXPECT_EQ(put(machine, life.volume(), sample_bytes(10, 2)).get().error().code, Code::StorageBusy);
+  const auto refused = put(machine, life.volume(), sample_bytes(10, 2)).get();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Code::StorageBusy);
+  EXPECT_EQ(refused.error().message, "the disk reports errors");
+  ASSERT_EQ(refused.error().details.size(), 3U);
+  EXPECT_EQ(refused.error().details[0], std::pair(std::string("errno"), std::string("EIO")));
+  EXPECT_EQ(refused.error().details[1], std::pair(std::string("failed_writes"), std::string("1")));
+  EXPECT_EQ(refused.error().details[2].first, "free_bytes");
+  ASSERT_FALSE(life.trouble.empty());
+  EXPECT_THAT(life.trouble.front(), testing::HasSubstr(".seg"));
   EXPECT_EQ(life.volume().health().reason, "disk errors");
   EXPECT_EQ(get(machine, life.volume(), b3::hash(sample_bytes(10, 2))).error().code,
             Code::NotFound);

@@ -19,7 +19,8 @@ constexpr std::uint64_t kGroupsPerPart = kPartBytes / b3::kGroupBytes;
 
 DiskVolume::DiskVolume(platform::Host host, runtime::Topology& topology,
                        const runtime::ChannelDecl& commit_decl, std::size_t commit_capacity,
-                       const runtime::LockDecl& lock_decl, Options options, OnCorrupt on_corrupt)
+                       const runtime::LockDecl& lock_decl, Options options, OnCorrupt on_corrupt,
+                       OnTrouble on_trouble)
     : state_(host, std::move(options), lock_decl),
       jobs_(topology, commit_decl, commit_capacity),
       recovery_(&state_),
@@ -28,6 +29,7 @@ DiskVolume::DiskVolume(platform::Host host, runtime::Topology& topology,
       compactor_(&state_, &jobs_, &reader_),
       scrubber_(&state_, &reader_, topology.meters()) {
   state_.on_corrupt = std::move(on_corrupt);
+  state_.on_trouble = std::move(on_trouble);
 }
 
 void DiskVolume::apply(const Tuning& tuning) {
@@ -76,6 +78,7 @@ Task<void> DiskVolume::recoverer(runtime::Shutdown shutdown) {
       state_.set_write_trouble("");
       state_.set_readable(true);
     } else {
+      state_.report_trouble(rebuilt.error());
       pause = kRecoveryRetryEvery;
     }
   }

@@ -26,38 +26,21 @@
 
 namespace ron::volume {
 
-// A write that is on its way: while one is announced, a batch waits for it up to the commit window.
-// Drop it once the write was submitted, or given up. Must not outlive the volume.
-class [[nodiscard]] ExpectedWrite {
- public:
-  ExpectedWrite() = default;
-  explicit ExpectedWrite(std::atomic<std::uint32_t>* count) noexcept : count_(count) {
-    count_->fetch_add(1, std::memory_order_relaxed);
-  }
-  ExpectedWrite(ExpectedWrite&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
-  ExpectedWrite& operator=(ExpectedWrite&& other) noexcept {
-    std::swap(count_, other.count_);
-    return *this;
-  }
-  ~ExpectedWrite() {
-    if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
-  }
-
- private:
-  std::atomic<std::uint32_t>* count_ = nullptr;
-};
-
 class DiskVolume final : public Volume, private Maintenance {
  public:
   // Called with an object that was found damaged and its first bad group, on the executor that
   // found it; must not wait.
   using OnCorrupt = std::function<void(const base::ObjectId&, std::uint64_t group)>;
+  // Called with what went wrong with the medium in full, file names included, which clients are
+  // not told; as often as it does. On the executor that found out; must not wait.
+  using OnTrouble = std::function<void(std::string_view text)>;
 
   // `commit_decl` and `lock_decl` are the owner's declarations: the writer's queue, which waits
   // when full, and the lock of everything the volume's parts share.
   DiskVolume(platform::Host host, runtime::Topology& topology,
              const runtime::ChannelDecl& commit_decl, std::size_t commit_capacity,
-             const runtime::LockDecl& lock_decl, Options options, OnCorrupt on_corrupt = {});
+             const runtime::LockDecl& lock_decl, Options options, OnCorrupt on_corrupt = {},
+             OnTrouble on_trouble = {});
 
   // Opens or makes the directory and replays the tail of the log. When it returns the volume can
   // be used, though health() may say that the index is still to be made anew. Once. Cancel-safe in
@@ -70,10 +53,6 @@ class DiskVolume final : public Volume, private Maintenance {
   platform::Task<void> compactor(runtime::Shutdown shutdown);
   platform::Task<void> scrubber(runtime::Shutdown shutdown);
 
-  // Any thread.
-  [[nodiscard]] ExpectedWrite expect_write() noexcept {
-    return ExpectedWrite(&state_.expected_writes);
-  }
   // On an executor.
   void apply(const Tuning& tuning);
   void request_compaction() override { compactor_.request(); }

@@ -82,9 +82,67 @@ TEST(DiskVolume, ALoneWriterDoesNotPayTheWindow) {
   const auto began = machine.world.now();
   static_cast<void>(put(machine, life.volume(), sample_bytes(10, 1)).get());
   EXPECT_LT(machine.world.now() - began, 100ms);
-  const ExpectedWrite announced = life.volume().expect_write();
-  static_cast<void>(put(machine, life.volume(), sample_bytes(10, 2)).get());
+}
+
+// The put of an object of these bytes, as a service that announces its writes does it.
+Write<Added> put_announced(Machine& machine, DiskVolume& volume, base::ByteView bytes,
+                           ComingWrites::Announcement announced) {
+  NewObject object{b3::hash(bytes), buffer_of(bytes), "acme", {}, std::move(announced)};
+  return {machine, [&](Reply<Added> reply) {
+            return volume.put(std::move(object), runtime::Deadline(), std::move(reply));
+          }};
+}
+
+TEST(DiskVolume, AnAnnouncedWriterThatIsAloneDoesNotPayTheWindow) {
+  Machine machine(1);
+  ComingWrites coming;
+  Options options = small_options();
+  options.tuning.commit_window = 1s;
+  options.coming_writes = &coming;
+  Life life(machine, options);
+  const auto began = machine.world.now();
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    auto write = put_announced(machine, life.volume(), sample_bytes(10, i), coming.announce());
+    EXPECT_TRUE(write.get().has_value());
+  }
+  EXPECT_LT(machine.world.now() - began, 100ms);
+  EXPECT_FALSE(coming.any());
+}
+
+TEST(DiskVolume, AnnouncedWritesShareOneSync) {
+  Machine machine(1);
+  ComingWrites coming;
+  Options options = small_options();
+  options.tuning.commit_window = 1s;
+  options.coming_writes = &coming;
+  Life life(machine, options);
+  static_cast<void>(put(machine, life.volume(), sample_bytes(10, 0)).get());  // begins the segment
+  const auto syncs = [&] { return machine.world.trace_count(platform::sim::TraceKind::DiskSync); };
+  const std::uint64_t before = syncs();
+  auto first = coming.announce();
+  auto second = coming.announce();
+  auto one = put_announced(machine, life.volume(), sample_bytes(10, 1), std::move(first));
+  machine.world.run_for(20ms);  // many times what a sync takes
+  EXPECT_FALSE(one.done());
+  auto two = put_announced(machine, life.volume(), sample_bytes(10, 2), std::move(second));
+  EXPECT_TRUE(one.get().has_value());
+  EXPECT_TRUE(two.get().has_value());
+  EXPECT_EQ(syncs() - before, 1U);
+}
+
+TEST(DiskVolume, AWriteThatWasGivenUpHoldsTheOthersForTheWindowAtMost) {
+  Machine machine(1);
+  ComingWrites coming;
+  Options options = small_options();
+  options.tuning.commit_window = 1s;
+  options.coming_writes = &coming;
+  Life life(machine, options);
+  const auto never = coming.announce();
+  const auto began = machine.world.now();
+  auto write = put_announced(machine, life.volume(), sample_bytes(10, 1), coming.announce());
+  EXPECT_TRUE(write.get().has_value());
   EXPECT_GE(machine.world.now() - began, 1s);
+  EXPECT_LT(machine.world.now() - began, 1100ms);
 }
 
 TEST(DiskVolume, UploadsPublishLargeObjects) {

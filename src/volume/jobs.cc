@@ -30,6 +30,11 @@ struct Refuse {
 
 std::uint64_t payload_bytes(const Job& job) noexcept { return std::visit(PayloadBytes{}, job); }
 
+void has_arrived(Job& job) noexcept {
+  if (auto* const put = std::get_if<PutJob>(&job)) put->object.announced.withdraw();
+  if (auto* const part = std::get_if<PartJob>(&job)) part->part.announced.withdraw();
+}
+
 void refuse(Job job, const base::Error& error) { std::visit(Refuse{error}, job); }
 
 }  // namespace ron::volume

@@ -84,6 +84,8 @@ using Job = std::variant<PutJob, RemoveJob, BeginJob, PartJob, CommitJob, AbortJ
 
 // Bytes of the client's the job carries.
 std::uint64_t payload_bytes(const Job& job) noexcept;
+// The writer has taken the job up: nobody waits for it any more.
+void has_arrived(Job& job) noexcept;
 // Answers the job with the error; jobs that owe nothing are just dropped.
 void refuse(Job job, const base::Error& error);
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/units.h"
+#include "volume/coming_writes.h"
 
 namespace ron::volume {
 
@@ -24,6 +25,7 @@ struct Options {
   base::Duration compact_every = std::chrono::seconds(30);
   std::uint32_t compact_dead_percent = 50;
   Tuning tuning{};
+  const ComingWrites* coming_writes = nullptr;  // outlives the volume; null: nobody announces any
   bool skip_sync = false;  // tests only: shows that the tests notice a lost write
 };
 

@@ -170,7 +170,8 @@ Task<Result<base::Buffer>> only_part(VolumeState* state, const Draft::Parts* par
   const auto damaged = base::fail(Code::IntegrityFail, "part 0 of the upload is damaged");
   if (segment == nullptr) co_return damaged;
   auto stored = co_await read_record(segment, state->identity.seal, entry.place);
-  if (!stored) co_return base::fail(std::move(stored.error()));
+  if (!stored && stored.error().code == Code::IntegrityFail) co_return damaged;
+  if (!stored) co_return base::fail(state->for_client(stored.error()));
   if (stored->record.kind != RecordKind::Part || part_value(stored->record) != entry.value ||
       first_bad_group(stored->record, stored->payload())) {
     co_return damaged;

@@ -77,6 +77,7 @@ Task<Result<std::optional<std::string>>> Reader::lookup(std::string key) {
     state_->report_damaged_index();
     co_return base::fail(Code::Degraded, "the volume's index is damaged and will be made anew");
   }
+  if (!result) co_return base::fail(state_->for_client(result.error()));
   co_return result;
 }
 
@@ -145,7 +146,7 @@ Task<Result<PartTablePtr>> Reader::part_table(base::ObjectId id, ObjectEntry ent
   const std::string until = end_of(from);
   for (;;) {
     auto page = co_await index->scan(from, until, kScanPairs);
-    if (!page) co_return base::fail(std::move(page.error()));
+    if (!page) co_return base::fail(state_->for_client(page.error()));
     for (const auto& [key, value] : *page) {
       const auto number = parse_part_key(key);
       const auto part = parse_entry<PartEntry>(value);
@@ -220,13 +221,13 @@ Task<Result<Piece>> Reader::read_extent(std::shared_ptr<const ObjectPlace> objec
   std::uint64_t read_from = payload_at + first_byte;
   if (needs_values && !together) {
     auto bytes = co_await read_bytes(extent.segment, values_at, stored * 32);
-    if (!bytes) co_return base::fail(std::move(bytes.error()));
+    if (!bytes) co_return base::fail(state_->for_client(bytes.error()));
     values = values_of(bytes->view());
   }
   if (together) read_from = values_at;
   auto bytes = co_await read_bytes(extent.segment, read_from,
                                    static_cast<std::size_t>(payload_at + end_byte - read_from));
-  if (!bytes) co_return base::fail(std::move(bytes.error()));
+  if (!bytes) co_return base::fail(state_->for_client(bytes.error()));
   const bool whole = bytes->size() == payload_at + end_byte - read_from;
   if (together && whole) values = values_of(bytes->view().first(stored * 32));
   bool sound = whole;
@@ -301,7 +302,7 @@ Task<Result<UploadState>> Reader::find_upload(UploadId id) {
   const std::string until = end_of(from);
   for (;;) {
     auto page = co_await index->scan(from, until, kScanPairs);
-    if (!page) co_return base::fail(std::move(page.error()));
+    if (!page) co_return base::fail(state_->for_client(page.error()));
     for (const auto& [key, part] : *page) {
       const auto number = parse_part_key(key);
       if (!number) continue;
@@ -328,7 +329,7 @@ Task<Result<std::vector<Volume::Listed>>> Reader::list(std::optional<base::Objec
   const std::string until = end_of(kObjectKeys);
   while (listed.size() < limit) {
     auto page = co_await index->scan(from, until, kScanPairs);
-    if (!page) co_return base::fail(std::move(page.error()));
+    if (!page) co_return base::fail(state_->for_client(page.error()));
     for (const auto& [key, value] : *page) {
       const auto id = parse_object_key(key);
       const auto entry = parse_entry<ObjectEntry>(value);

@@ -13,7 +13,6 @@ using base::Result;
 using platform::OpenMode;
 using platform::Task;
 
-constexpr std::string_view kIdentityName = "VOLUME";
 constexpr std::string_view kIndexPrefix = "index.";
 constexpr std::size_t kRecordsPerWrite = 256;
 
@@ -67,20 +66,44 @@ Task<Result<void>> Recovery::find_identity() {
   platform::Disk& disk = state_->host().disk;
   const std::string path = state_->options().directory + "/" + std::string(kIdentityName);
   auto file = co_await disk.open(path, {OpenMode::ReadExisting, false});
-  if (file) {
-    auto text = co_await (*file)->read_at(0, base::Buffer(base::Buffer::kPageBytes));
-    if (!text) co_return base::fail(std::move(text.error()));
-    const auto identity = parse_identity(base::as_text(text->view()));
-    if (!identity) co_return base::fail(Code::IntegrityFail, path + " is not a volume's");
-    state_->identity = *identity;
-    co_return Result<void>();
+  if (!file && file.error().code != Code::NotFound) co_return base::fail(std::move(file.error()));
+  if (!file) {
+    auto claim = co_await disk.open(path + ".new", {OpenMode::CreateOrOpen, false});
+    if (!claim) co_return base::fail(std::move(claim.error()));
+    auto claimed = claim_volume(std::move(*claim), platform::FileLock::Exclusive);
+    if (!claimed) co_return claimed;
+    // Whoever was making it at the same time is done by now, or is refused.
+    file = co_await disk.open(path, {OpenMode::ReadExisting, false});
   }
-  if (file.error().code != Code::NotFound) co_return base::fail(std::move(file.error()));
-  auto created = co_await create_identity();
-  co_return created;
+  if (!file) {
+    auto created = co_await create_identity();
+    co_return created;
+  }
+  auto claimed = claim_volume(std::move(*file), platform::FileLock::Exclusive);
+  if (!claimed) co_return claimed;
+  auto read = co_await read_identity(state_->claim);
+  co_return read;
 }
 
-// A new one, unless a segment tells the old one.
+Task<Result<void>> Recovery::read_identity(std::shared_ptr<platform::File> file) {
+  auto text = co_await file->read_at(0, base::Buffer(base::Buffer::kPageBytes));
+  if (!text) co_return base::fail(std::move(text.error()));
+  const auto identity = parse_identity(base::as_text(text->view()));
+  if (!identity) co_return base::fail(Code::IntegrityFail, "the file VOLUME is not a volume's");
+  state_->identity = *identity;
+  co_return Result<void>();
+}
+
+// Two writers on one directory would destroy it.
+Result<void> Recovery::claim_volume(std::shared_ptr<platform::File> file, platform::FileLock lock) {
+  const Result<bool> locked = file->try_lock(lock);
+  if (!locked) return base::fail(locked.error());
+  if (!*locked) return base::fail(Code::PreconditionFailed, "another process uses this volume");
+  state_->claim = std::move(file);
+  return {};
+}
+
+// A new one, unless a segment tells the old one. Written to the file that is claimed.
 Task<Result<void>> Recovery::create_identity() {
   platform::Disk& disk = state_->host().disk;
   auto segments = co_await survey();
@@ -95,13 +118,12 @@ Task<Result<void>> Recovery::create_identity() {
   const std::string path = state_->options().directory + "/" + std::string(kIdentityName);
   base::Buffer bytes(text.size());
   std::memcpy(bytes.data(), text.data(), text.size());
-  auto file = co_await disk.open(path + ".new", {OpenMode::CreateOrOpen, false});
-  if (!file) co_return base::fail(std::move(file.error()));
-  auto emptied = co_await (*file)->truncate(0);
+  const std::shared_ptr<platform::File> file = state_->claim;
+  auto emptied = co_await file->truncate(0);
   if (!emptied) co_return emptied;
-  auto written = co_await (*file)->write_at(0, std::move(bytes));
+  auto written = co_await file->write_at(0, std::move(bytes));
   if (!written) co_return base::fail(std::move(written.error()));
-  auto synced = co_await (*file)->sync();
+  auto synced = co_await file->sync();
   if (!synced) co_return synced;
   auto renamed = co_await disk.rename(path + ".new", path);
   if (!renamed) co_return renamed;
@@ -302,6 +324,27 @@ Task<Result<void>> Recovery::rebuild() {
   co_return Result<void>();
 }
 
+Task<Result<void>> Recovery::inspect(platform::KeyValue* index, Ledger* ledger) {
+  inspecting_ = true;
+  const std::string path = state_->options().directory + "/" + std::string(kIdentityName);
+  auto file = co_await state_->host().disk.open(path, {OpenMode::ReadExisting, false});
+  if (!file && file.error().code != Code::NotFound) co_return base::fail(std::move(file.error()));
+  if (file) {
+    auto claimed = claim_volume(std::move(*file), platform::FileLock::Shared);
+    if (!claimed) co_return claimed;
+    auto read = co_await read_identity(state_->claim);
+    if (!read) co_return read;
+  }
+  auto surveyed = co_await survey();
+  if (!surveyed) co_return base::fail(std::move(surveyed.error()));
+  std::erase_if(*surveyed, [](const Surveyed& segment) { return segment.end == 0; });
+  for (const Surveyed& segment : *surveyed) state_->add_segment(segment.segment);
+  auto applied = co_await apply_log(&*surveyed, {}, index, ledger, Draft::Mode::Collect);
+  if (!applied) co_return applied;
+  auto settled = co_await settle(index, ledger);
+  co_return settled;
+}
+
 Task<Result<void>> Recovery::apply_log(const Survey* survey, LogPosition from,
                                        platform::KeyValue* index, Ledger* ledger,
                                        Draft::Mode mode) {
@@ -360,7 +403,7 @@ Task<Result<std::uint64_t>> Recovery::apply_segment(Surveyed surveyed, std::uint
     if (last) break;
   }
   std::uint64_t end = limit;
-  if (!closed) {
+  if (!closed && !inspecting_) {
     const std::uint64_t unsure = std::min(durable, limit);
     auto accepted = co_await accept_tail(&scanner, &tail, unsure);
     if (!accepted) co_return base::fail(std::move(accepted.error()));

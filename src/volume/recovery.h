@@ -34,7 +34,12 @@ class Recovery {
   // caller says when it counts. Not cancel-safe: start again.
   platform::Task<base::Result<void>> rebuild();
 
-  // Where the log ends, after either.
+  // Applies a volume that no process uses to `index` as a rebuild would, but writes nothing else,
+  // and takes what follows the end of the log for part of it: the caller checks every payload.
+  // PreconditionFailed while the volume is in use. Cancel-safe in that it changes nothing.
+  platform::Task<base::Result<void>> inspect(platform::KeyValue* index, Ledger* ledger);
+
+  // Where the log ends, after any of them.
   [[nodiscard]] LogPosition log_end() const noexcept { return end_; }
   [[nodiscard]] std::uint64_t next_segment() const noexcept { return next_segment_; }
 
@@ -49,6 +54,8 @@ class Recovery {
 
   platform::Task<base::Result<void>> make_directories();
   platform::Task<base::Result<void>> find_identity();
+  base::Result<void> claim_volume(std::shared_ptr<platform::File> file, platform::FileLock lock);
+  platform::Task<base::Result<void>> read_identity(std::shared_ptr<platform::File> file);
   platform::Task<base::Result<void>> create_identity();
   platform::Task<base::Result<Survey>> survey();
   platform::Task<base::Result<Surveyed>> open_segment(std::uint64_t number);
@@ -80,6 +87,7 @@ class Recovery {
   VolumeState* state_;
   LogPosition end_;
   std::uint64_t next_segment_ = 1;
+  bool inspecting_ = false;
 };
 
 // Removes parts nobody needs from an index made in Collect mode, and adds everything up.

@@ -13,7 +13,7 @@ using base::Result;
 using platform::Task;
 using namespace std::chrono_literals;
 
-constexpr base::Duration kLookEvery = 1s;
+constexpr base::Duration kLookEvery = 50ms;  // for requests, which somebody waits for
 constexpr base::Duration kPaceWait = 10s;
 constexpr std::uint64_t kPaceBytes = 1 * base::kMiB;  // asked for at once, as timers are coarse
 constexpr std::array kCheckedKeys = {kObjectKeys, kPartKeys};
@@ -59,7 +59,8 @@ Task<void> Scrubber::run(runtime::Shutdown shutdown) {
     const bool due = every > base::Duration{} && now - last >= every;
     if (!due && !requested_.exchange(false, std::memory_order_acq_rel)) continue;
     last = now;
-    static_cast<void>(co_await pass(shutdown));
+    auto done = co_await pass(shutdown);
+    if (!done) state_->report_trouble(done.error());
     running_.store(false, std::memory_order_release);
     if (finished_unix_s_.load(std::memory_order_relaxed) != 0) passes_.fetch_add(1);
   }

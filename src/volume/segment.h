@@ -46,7 +46,10 @@ std::optional<SegmentHead> parse_segment_head(base::ByteView bytes);
 std::string segment_name(std::uint64_t segment);  // 0000000001.seg
 std::optional<std::uint64_t> parse_segment_name(std::string_view name);
 
-std::string encode(const Identity& identity);  // the file VOLUME
+// Names in a volume's directory.
+inline constexpr std::string_view kIdentityName = "VOLUME";
+inline constexpr std::string_view kSegmentsName = "segments";
+std::string encode(const Identity& identity);  // that file
 std::optional<Identity> parse_identity(std::string_view text);
 
 // A segment that can be read. Shared by whoever reads from it, so that a reader outlasts the

@@ -1,5 +1,6 @@
 #include "volume/state.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -133,6 +134,30 @@ void VolumeState::set_readable(bool readable) {
 void VolumeState::set_write_trouble(std::string reason) {
   const std::lock_guard lock(lock_);
   write_trouble_ = std::move(reason);
+}
+
+void VolumeState::report_trouble(const base::Error& error) {
+  if (on_trouble && error.code != base::Code::Canceled) on_trouble(error.message);
+}
+
+base::Error VolumeState::for_client(const base::Error& error) {
+  using base::Code;
+  report_trouble(error);
+  const auto has = [](const base::Error& of, std::string_view key) {
+    return std::ranges::any_of(of.details, [key](const auto& one) { return one.first == key; });
+  };
+  // The volume's own words, which name no files.
+  if (error.code == Code::Degraded || has(error, "min_free_bytes")) return error;
+  base::Error told = error.code == Code::StorageFull
+                         ? base::Error(Code::StorageFull, "the volume is full")
+                         : base::Error(Code::StorageBusy, "the disk reports errors");
+  told.details = error.details;
+  const auto add = [&](std::string_view key, std::uint64_t value) {
+    if (!has(told, key)) told.details.emplace_back(key, std::to_string(value));
+  };
+  add("failed_writes", failed_writes.load(std::memory_order_relaxed));
+  add("free_bytes", free_bytes.load(std::memory_order_relaxed));
+  return told;
 }
 
 }  // namespace ron::volume

@@ -34,7 +34,9 @@ class VolumeState {
   [[nodiscard]] const Options& options() const noexcept { return options_; }
   [[nodiscard]] Tuning tuning() const;
   void set_tuning(const Tuning& tuning);
-  [[nodiscard]] std::string segments_path() const { return options_.directory + "/segments"; }
+  [[nodiscard]] std::string segments_path() const {
+    return options_.directory + "/" + std::string(kSegmentsName);
+  }
   [[nodiscard]] std::string segment_path(std::uint64_t segment) const {
     return segments_path() + "/" + segment_name(segment);
   }
@@ -44,6 +46,7 @@ class VolumeState {
 
   // Set once by the start, before anything else runs.
   Identity identity;
+  std::shared_ptr<platform::File> claim;  // the file VOLUME, locked against other processes
 
   [[nodiscard]] IndexPtr index() const;
   // A new index and what it comes to.
@@ -84,10 +87,18 @@ class VolumeState {
   }
   void clear_damaged_index() noexcept { index_damaged_.store(false, std::memory_order_release); }
 
-  std::atomic<std::uint64_t> free_bytes = 0;       // as last measured, less what was written
-  std::atomic<std::uint32_t> expected_writes = 0;  // announced and not yet submitted
+  // What a client is told of a failure of the medium: numbers and no file names. The owner gets all
+  // of it.
+  base::Error for_client(const base::Error& error);
+  void report_trouble(const base::Error& error);
+
+  std::atomic<std::uint64_t> free_bytes = 0;  // as last measured, less what was written
+  std::atomic<std::uint64_t> failed_writes =
+      0;  // batches that could not be written, since the start
   // Called by whoever finds damage, on their executor.
   std::function<void(const base::ObjectId&, std::uint64_t group)> on_corrupt;
+  // Called by whoever the medium fails, on their executor.
+  std::function<void(std::string_view text)> on_trouble;
 
  private:
   const platform::Host host_;

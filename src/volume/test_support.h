@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "base/buffer.h"
 #include "platform/random.h"
@@ -39,8 +39,13 @@ struct Machine {
 
   void run(platform::Task<void> task) {
     const platform::test::Root root(node.core(), std::move(task));
-    EXPECT_EQ(world.run_until([&] { return root.done(); }, std::chrono::hours(1)),
-              platform::sim::Outcome::Done);
+    run_until([&] { return root.done(); });
+  }
+
+  // Throws if it does not come to that: then the test, or the history, is over.
+  void run_until(const std::function<bool()>& holds) {
+    const auto outcome = world.run_until(holds, std::chrono::hours(1));
+    if (outcome != platform::sim::Outcome::Done) throw std::runtime_error("it never gets done");
   }
 
   platform::sim::World world;

@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <gtest/gtest.h>
-
 #include "b3/hash.h"
 #include "runtime/test_wires.h"
 #include "volume/disk_volume.h"
@@ -31,11 +29,13 @@ class Life {
  public:
   Life(Machine& machine, Options options)
       : machine_(machine),
-        volume_(std::make_unique<DiskVolume>(machine.node.host(), service_.topology, runtime::kJobs,
-                                             1024, runtime::kTestLocks[0], std::move(options),
-                                             [this](const base::ObjectId& id, std::uint64_t group) {
-                                               corrupt.emplace_back(id, group);
-                                             })) {
+        volume_(std::make_unique<DiskVolume>(
+            machine.node.host(), service_.topology, runtime::kJobs, 1024, runtime::kTestLocks[0],
+            std::move(options),
+            [this](const base::ObjectId& id, std::uint64_t group) {
+              corrupt.emplace_back(id, group);
+            },
+            [this](std::string_view text) { trouble.emplace_back(text); })) {
     machine_.run(open(volume_.get(), &opened));
     if (!opened) return;
     start_task(volume_->committer(shutdown));
@@ -48,18 +48,16 @@ class Life {
   // Stops it the proper way.
   void stop() {
     shutdown.trigger(runtime::StopReason::Signal);
-    EXPECT_EQ(machine_.world.run_until([&] { return all_done(); }, std::chrono::hours(1)),
-              platform::sim::Outcome::Done);
+    machine_.run_until([&] { return all_done(); });
   }
   void wait_readable() {
-    EXPECT_EQ(
-        machine_.world.run_until([&] { return volume_->health().readable; }, std::chrono::hours(1)),
-        platform::sim::Outcome::Done);
+    machine_.run_until([&] { return volume_->health().readable; });
   }
 
   base::Result<void> opened;
   runtime::Shutdown shutdown;
   std::vector<std::pair<base::ObjectId, std::uint64_t>> corrupt;
+  std::vector<std::string> trouble;
 
  private:
   static platform::Task<void> open(DiskVolume* volume, base::Result<void>* result) {
@@ -107,9 +105,7 @@ class Write {
   }
   [[nodiscard]] bool done() const { return answer_->has_value(); }
   base::Result<T> get() {
-    EXPECT_EQ(machine_.world.run_until([&] { return done(); }, std::chrono::hours(1)),
-              platform::sim::Outcome::Done);
-    if (!done()) return base::fail(base::Code::Timeout, "no answer");
+    machine_.run_until([&] { return done(); });
     return **answer_;
   }
 

@@ -25,6 +25,7 @@
 #include "platform/task.h"
 #include "runtime/deadline.h"
 #include "runtime/oneshot.h"
+#include "volume/coming_writes.h"
 
 namespace ron::volume {
 
@@ -49,6 +50,7 @@ struct NewObject {
   // Values of its groups if the caller has them (b3::group_values); else the volume hashes again
   // what has more than one group.
   std::vector<b3::ChainingValue> groups;
+  ComingWrites::Announcement announced{};
 };
 
 struct Upload {
@@ -70,6 +72,7 @@ struct NewPart {
   UploadId upload;
   std::uint64_t part = 0;
   base::Buffer bytes;  // exactly the part's length
+  ComingWrites::Announcement announced{};
 };
 
 // Parts [first, last] have arrived.

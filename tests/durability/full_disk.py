@@ -117,7 +117,9 @@ def failing(directory, report):
         image, ballast = medium / "image", medium / "ballast"
         with open(image, "wb") as file:
             file.truncate(160 << 20)
-        subprocess.run(["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0", image], check=True)
+        # Without a journal: a write to that which fails makes the file system read-only for good.
+        subprocess.run(["mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E", "lazy_itable_init=0", image],
+                       check=True)
         with Mount(directory / "failing", "-o", "loop,errors=continue", image) as folder:
             ballast.write_bytes(bytes(16 << 20))
             full(folder, {"storage.min_free_bytes": "0"}, ("StorageBusy", "StorageFull", "Degraded"),

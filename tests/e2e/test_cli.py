@@ -371,6 +371,64 @@ class Verify(WithServer):
                          f"checked {len(sizes)} objects, {sum(sizes)} bytes, 0 corrupt\n")
 
 
+class VerifyOffline(Case):
+    """A data directory, checked without a server."""
+
+    def setUp(self):
+        super().setUp()
+        self.data = self.home / "data"
+        self.objects = {ron.b3(noise(size)): noise(size) for size in (0, 10, 70_000, 9 * MIB)}
+        server = ron.Server(sets={"storage.min_free_bytes": "1MiB"}, data=self.data)
+        self.addCleanup(server.close)
+        self.server = server
+        for number, data in enumerate(self.objects.values()):
+            self.write(f"file{number}", data)
+        self.good("put", *(f"file{number}" for number in range(len(self.objects))))
+        self.in_use = self.ron("verify", "--data", self.data)
+        self.assertEqual(server.stop(), 0)
+        self.server = None
+        self.sound = (f"checked {len(self.objects)} objects, {sum(map(len, self.objects.values()))} bytes,"
+                      " 0 damaged\n").encode()
+
+    def segments(self):
+        return sorted((self.data / "storage/segments").iterdir())
+
+    def test_a_sound_directory_is_read_and_left_as_it_is(self):
+        def state():
+            return [(path, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(self.data.rglob("*"))]
+
+        before = state()
+        for directory in (self.data, self.data / "storage"):
+            self.assertEqual(self.good("verify", "--data", directory), self.sound)
+        self.assertEqual(state(), before)
+
+    def test_a_running_server_keeps_it_out(self):
+        self.assertEqual(self.in_use.returncode, 1)
+        self.assertIn(b"a running server uses it", self.in_use.stderr)
+        self.assertEqual(self.ron("verify", "--data", self.home / "none").returncode, 1)
+        self.assertEqual(self.ron("verify", "--data", self.data, next(iter(self.objects))).returncode, 2)
+
+    def test_a_flipped_bit_is_found_and_its_object_named(self):
+        for address, data in self.objects.items():
+            if not data:
+                continue
+            with self.subTest(size=len(data)):
+                piece = data[:10]
+                path = next(path for path in self.segments() if piece in path.read_bytes())
+                place = path.read_bytes().index(piece) + 5
+                with open(path, "r+b") as file:
+                    file.seek(place)
+                    file.write(bytes([data[5] ^ 4]))
+                done = self.ron("verify", "--data", self.data)
+                self.assertEqual(done.returncode, 1)
+                self.assertTrue(done.stdout.endswith(b" 1 damaged\n"), done.stdout)
+                self.assertIn(f"ron verify: {address}: ".encode(), done.stderr)
+                with open(path, "r+b") as file:
+                    file.seek(place)
+                    file.write(data[5:6])
+        self.assertEqual(self.good("verify", "--data", self.data), self.sound)
+
+
 class StrangeServers(Case):
     """What a client does when the server is not to be trusted, or not there."""
 

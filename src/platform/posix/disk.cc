@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -127,6 +128,13 @@ class PosixFile final : public File {
       return ftruncate(file->get(), static_cast<off_t>(length)) == 0 ? 0 : errno;
     });
     co_return outcome_of(error, "cannot truncate", path_);
+  }
+
+  base::Result<bool> try_lock(FileLock lock) override {
+    const int how = lock == FileLock::Shared ? LOCK_SH : LOCK_EX;
+    if (flock(file_->get(), how | LOCK_NB) == 0) return true;
+    if (errno == EWOULDBLOCK) return false;
+    return failed("cannot lock", path_, errno);
   }
 
   Task<base::Result<void>> preallocate(std::uint64_t bytes) override {

@@ -45,7 +45,9 @@ struct OpenFile {
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
   ~OpenFile() {
-    if (epoch == disk.power_cuts()) image.close(*inode);
+    if (epoch != disk.power_cuts()) return;
+    DiskImage::unlock(*inode, this);
+    image.close(*inode);
   }
 
   SimDisk& disk;
@@ -136,6 +138,12 @@ class SimFile final : public File {
     base::Result<void> result = co_await disk_.perform<void>(
         disk_.options_.name_takes, "cannot truncate", path_, std::move(effect));
     co_return result;
+  }
+
+  base::Result<bool> try_lock(FileLock lock) override {
+    const int refused = refuse(0, 0);
+    if (refused != 0) return failed("cannot lock", path_, refused);
+    return file_->image.try_lock(*file_->inode, file_.get(), lock);
   }
 
  private:
@@ -285,6 +293,7 @@ Task<base::Result<std::uint64_t>> SimDisk::free_bytes(std::string path) {
 void SimDisk::power_cut() {
   power_.cut();
   const std::uint64_t damaged = image_.power_cut(world_.random());
+  lost_changes_ += damaged;
   world_.trace(TraceKind::DiskLost, node_, damaged);
 }
 

@@ -52,6 +52,8 @@ class SimDisk final : public Disk {
   bool flip_bit(std::string_view path, std::uint64_t offset, unsigned bit);
   void set_capacity(std::uint64_t bytes) noexcept { image_.set_capacity(bytes); }
   [[nodiscard]] std::uint64_t power_cuts() const noexcept { return power_.cuts; }
+  // Changes that power cuts did not leave whole.
+  [[nodiscard]] std::uint64_t lost_changes() const noexcept { return lost_changes_; }
   [[nodiscard]] std::uint64_t used_bytes() const noexcept { return image_.used(); }
 
  private:
@@ -72,6 +74,7 @@ class SimDisk final : public Disk {
   DiskOptions options_;
   DiskImage image_;
   Power power_;
+  std::uint64_t lost_changes_ = 0;
   std::array<std::uint32_t, kDiskOps> fail_next_{};
 };
 

@@ -95,6 +95,15 @@ int DiskImage::open(std::string_view path, OpenMode mode, InodePtr& out) {
   return 0;
 }
 
+bool DiskImage::try_lock(Inode& inode, const void* owner, FileLock lock) {
+  for (const auto& [other, held] : inode.locks) {
+    const bool both_shared = held == FileLock::Shared && lock == FileLock::Shared;
+    if (other != owner && !both_shared) return false;
+  }
+  inode.locks[owner] = lock;
+  return true;
+}
+
 void DiskImage::close(Inode& inode) noexcept {
   --inode.open;
   release_if_gone(inode);
@@ -304,6 +313,7 @@ std::uint64_t DiskImage::settle_names(FastRandom& random) {
 std::uint64_t DiskImage::settle(Inode& inode, FastRandom& random) {
   inode.named = true;
   inode.open = 0;
+  inode.locks.clear();
   inode.names = inode.durable_names;
   std::uint64_t damaged = 0;
   for (const auto& [name, child] : inode.names) damaged += settle(*child, random);

@@ -48,6 +48,7 @@ class DiskImage {
     std::vector<Change> pending;
     std::uint64_t pending_bytes = 0;
     std::uint64_t changes = 0;  // number of the last change
+    std::map<const void*, FileLock> locks;
   };
 
   explicit DiskImage(std::uint64_t capacity_bytes);
@@ -55,6 +56,10 @@ class DiskImage {
   // Handles count: an open file without a name keeps its space until it is closed.
   int open(std::string_view path, OpenMode mode, InodePtr& out);
   void close(Inode& inode) noexcept;
+
+  // `owner` tells handles apart; closing one takes unlock first.
+  static bool try_lock(Inode& inode, const void* owner, FileLock lock);
+  static void unlock(Inode& inode, const void* owner) noexcept { inode.locks.erase(owner); }
 
   int make_directory(std::string_view path);
   int list(std::string_view path, std::vector<DirectoryEntry>& out) const;

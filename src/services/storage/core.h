@@ -75,6 +75,10 @@ class Core final : public Api {
 
   void apply(const StorageConfig& config);
 
+  // For the volumes: changes that are in `work`.
+  [[nodiscard]] const volume::ComingWrites& coming_writes() const noexcept {
+    return coming_writes_;
+  }
   // A volume found that stored bytes do not match their address: tells listeners.
   void note_corrupt(const base::ObjectId& id, std::uint64_t group);
 
@@ -113,6 +117,7 @@ class Core final : public Api {
   std::vector<volume::DiskVolume*> disks_;  // otherwise: all of volumes_
   // What a change needs when its reply comes stands before the volumes and the queue, which hold
   // replies.
+  volume::ComingWrites coming_writes_;
   ObjectCache cache_;
   Quotas quotas_;
   UploadTable uploads_;

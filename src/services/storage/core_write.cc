@@ -90,6 +90,7 @@ Task<Result<Stored>> Core::put(NewBytes wish, runtime::Deadline deadline) {
   job.bytes = std::move(wish.bytes);
   job.expected = wish.expected;
   job.tenant = std::move(wish.tenant);
+  job.announced = coming_writes_.announce();
   job.deadline = deadline;
   const auto added = co_await work_.ask(std::move(job), WhenFull::Refuse);
   co_return stored(added);
@@ -119,6 +120,7 @@ Task<void> Core::run(PutJob job) {
   volume::Volume* const volume = co_await volumes_.for_put(id);
   object.bytes = std::move(job.bytes);
   object.tenant = std::move(job.tenant);
+  object.announced = std::move(job.announced);
   co_await volume->put(std::move(object), job.deadline, std::move(*job.reply));
 }
 
@@ -232,7 +234,7 @@ Task<Result<b3::ChainingValue>> Core::put_part(OpenUpload open, std::uint64_t pa
                                                base::Buffer bytes, runtime::Deadline deadline) {
   PartJob job;
   job.volume = open.volume;
-  job.part = {open.upload.id, part, std::move(bytes)};
+  job.part = {open.upload.id, part, std::move(bytes), coming_writes_.announce()};
   job.deadline = deadline;
   co_return co_await work_.ask(std::move(job), WhenFull::Refuse);
 }

@@ -50,6 +50,7 @@ struct PutJob : JobBase<volume::Added, kPutLane> {
   base::Buffer bytes;
   std::optional<base::ObjectId> expected;
   std::string tenant;
+  volume::ComingWrites::Announcement announced;
 };
 struct RemoveJob : JobBase<std::uint64_t, kPutLane> {
   volume::Volume* volume = nullptr;

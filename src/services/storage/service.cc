@@ -120,11 +120,21 @@ kit::Readiness Service::readiness() const {
   return state;
 }
 
+VolumeHooks Service::volume_hooks() {
+  return {.coming_writes = &core_.coming_writes(),
+          .on_corrupt = [this](const base::ObjectId& id,
+                               std::uint64_t group) { core_.note_corrupt(id, group); },
+          .on_trouble =
+              [this](std::string_view text) {
+                const auto silenced = trouble_limit_.admit(host_.clock.unix_ms());
+                if (silenced)
+                  log_.warn("volume trouble", {{"what", text}, {"silenced", *silenced}});
+              }};
+}
+
 platform::Task<base::Result<Endpoints>> Service::start() {
   const auto config = settings();
-  auto volumes = co_await make_volumes(
-      host_, &topology_, config, directories_,
-      [this](const base::ObjectId& id, std::uint64_t group) { core_.note_corrupt(id, group); });
+  auto volumes = co_await make_volumes(host_, &topology_, config, directories_, volume_hooks());
   if (!volumes) co_return base::fail(std::move(volumes.error()));
   core_.adopt(std::move(*volumes));
   const auto bind = endpoint(config->bind);

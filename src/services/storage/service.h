@@ -69,6 +69,7 @@ class Service {
 
  private:
   runtime::SupervisorEvents events();
+  VolumeHooks volume_hooks();
   void add_gauges();
   void start_tasks();
   void start_disk_tasks(volume::DiskVolume* disk, platform::Executor& core);
@@ -85,6 +86,7 @@ class Service {
   runtime::Watch<std::shared_ptr<const config::Config>> config_;
   const std::vector<std::string> directories_;
   std::atomic<bool> draining_ = false;
+  observe::LogLimiter trouble_limit_{10'000};
   Core core_;
   kit::CapabilityGate gate_;
   http::Router router_;

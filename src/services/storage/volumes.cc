@@ -36,13 +36,15 @@ volume::Tuning tuning_of(const StorageConfig& config) {
 platform::Task<base::Result<Volumes>> make_volumes(platform::Host host, runtime::Topology* topology,
                                                    std::shared_ptr<const StorageConfig> config,
                                                    std::vector<std::string> directories,
-                                                   volume::DiskVolume::OnCorrupt on_corrupt) {
+                                                   VolumeHooks hooks) {
   if (config->amnesia) co_return in_memory(host, *config);
   Volumes volumes;
   for (const std::string& directory : directories) {
-    auto disk = std::make_unique<volume::DiskVolume>(host, *topology, kCommit,
-                                                     config->commit_capacity, kVolumeLock,
-                                                     options_of(*config, directory), on_corrupt);
+    volume::Options options = options_of(*config, directory);
+    options.coming_writes = hooks.coming_writes;
+    auto disk = std::make_unique<volume::DiskVolume>(
+        host, *topology, kCommit, config->commit_capacity, kVolumeLock, std::move(options),
+        hooks.on_corrupt, hooks.on_trouble);
     const base::Result<void> opened = co_await disk->open();
     if (!opened) {
       base::Error error = opened.error();

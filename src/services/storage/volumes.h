@@ -20,12 +20,19 @@ struct Volumes {
   std::vector<volume::DiskVolume*> disks;  // all of `all` otherwise
 };
 
+// What volumes on disk look at and tell. `coming_writes` outlives them.
+struct VolumeHooks {
+  const volume::ComingWrites* coming_writes = nullptr;
+  volume::DiskVolume::OnCorrupt on_corrupt;
+  volume::DiskVolume::OnTrouble on_trouble;
+};
+
 // In amnesia mode one volume in memory, else one for each directory. An error names the directory.
 // Not cancel-safe.
 platform::Task<base::Result<Volumes>> make_volumes(platform::Host host, runtime::Topology* topology,
                                                    std::shared_ptr<const StorageConfig> config,
                                                    std::vector<std::string> directories,
-                                                   volume::DiskVolume::OnCorrupt on_corrupt);
+                                                   VolumeHooks hooks);
 
 // What of the configuration a volume on disk takes over while it runs.
 volume::Tuning tuning_of(const StorageConfig& config);

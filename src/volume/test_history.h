@@ -1,0 +1,156 @@
+// For tests and simulations: the property everything else serves. Whatever was acknowledged is
+// there, whatever was acknowledged as gone is gone, and nothing is there in part, after any
+// sequence of power cuts, crashes, failing writes, compactions and lost indexes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "volume/test_volume.h"
+
+namespace ron::volume {
+
+// What was done and checked, of one history or of many.
+struct HistoryCounts {
+  std::uint64_t writes = 0;        // submitted: puts, removes, and the steps of uploads
+  std::uint64_t acknowledged = 0;  // of those
+  std::uint64_t refused = 0;       // answered with an error
+  std::uint64_t checks = 0;        // objects and uploads compared with what they must be
+  std::uint64_t stops = 0;
+  std::uint64_t crashes = 0;
+  std::uint64_t power_cuts = 0;
+  std::uint64_t lost_changes = 0;  // writes and names that a power cut lost or tore
+  std::uint64_t compactions = 0;   // asked for
+  std::uint64_t rebuilds = 0;      // starts without a usable index
+
+  void add(const HistoryCounts& other) noexcept;
+};
+
+// Everything a seed decides beforehand.
+struct HistoryPlan {
+  std::uint64_t seed = 0;
+  Options options{};
+  platform::sim::FaultPlan faults{};
+  int lives = 6;
+};
+// Many small segments or few large ones, by seed.
+HistoryPlan history_plan(std::uint64_t seed);
+// The same, and writes and syncs fail now and then.
+HistoryPlan failing_history_plan(std::uint64_t seed);
+
+// One machine's history against what it acknowledged. Runs once.
+class History {
+ public:
+  using Print = std::function<void(std::string_view line)>;
+
+  // `print` gets the story; none: silent. It changes nothing.
+  explicit History(HistoryPlan plan, Print print = {});
+  History(const History&) = delete;
+  History& operator=(const History&) = delete;
+
+  // What was violated; empty if nothing.
+  std::string run();
+  [[nodiscard]] const HistoryCounts& counts() const noexcept { return counts_; }
+  // Of everything that happened: the same for the same plan.
+  [[nodiscard]] std::uint64_t hash() const noexcept { return machine_.world.trace_hash(); }
+  [[nodiscard]] platform::sim::World& world() noexcept { return machine_.world; }
+
+ private:
+  enum class Presence : std::uint8_t { Absent, Present, Either };
+
+  struct ModelObject {
+    std::vector<std::byte> bytes;
+    base::ObjectId id;
+    Presence presence = Presence::Absent;
+    bool busy = false;  // a write is under way
+  };
+
+  struct ModelUpload {
+    UploadId id;
+    std::size_t object = 0;
+    bool begun = false;     // acknowledged
+    bool doubtful = false;  // its end was submitted and not acknowledged
+    bool over = false;
+    std::set<std::uint64_t> parts;      // acknowledged
+    std::set<std::uint64_t> submitted;  // perhaps there
+    bool busy = false;
+  };
+
+  void add_object(std::size_t size);
+  void violate(const std::string& what);
+  void note(std::string_view what) const;
+  [[nodiscard]] std::string name_of(const ModelObject& object) const;
+  [[nodiscard]] std::string name_of(const ModelUpload& upload) const;
+
+  void start();
+  void live(bool last);
+  void settle();
+  void end_life();
+  void be_busy();
+  void crash();
+  void power_cut();
+  void lose_index();
+  void advance(base::Duration time);
+
+  void step();
+  ModelObject* idle_object();
+  void submit_put();
+  void submit_remove();
+  void submit_upload();
+  void submit_begin(ModelUpload* upload);
+  void submit_part(ModelUpload* upload);
+  void submit_commit(ModelUpload* upload);
+  void submit_abort(ModelUpload* upload);
+
+  // A write may fail, if something was made to: nobody knows then what became of it.
+  template <class T>
+  bool failed(const base::Result<T>& answer, const std::string& what) {
+    if (answer || answer.error().code == base::Code::NotFound) return false;
+    if (!faulty()) violate(what + " fails: " + answer.error().message);
+    return true;
+  }
+  [[nodiscard]] bool faulty() const {
+    return plan_.faults.fail_write + plan_.faults.fail_sync != 0;
+  }
+
+  // Remembers a write; `then` is called with its answer.
+  template <class T, class Then>
+  void watch(std::string what, Write<T> write, Then then) {
+    ++counts_.writes;
+    note(what);
+    auto shared = std::make_shared<Write<T>>(std::move(write));
+    outstanding_.push_back([this, shared, then, what = std::move(what)]() {
+      if (!shared->done()) return false;
+      const base::Result<T> answer = shared->get();
+      note(what + (answer ? ": done" : ": " + answer.error().message));
+      ++(answer ? counts_.acknowledged : counts_.refused);
+      then(answer);
+      return true;
+    });
+  }
+
+  void check_everything();
+  void check_upload(ModelUpload& upload);
+  void compare_with_rebuilt();
+
+  static constexpr std::size_t kUploads = 16;
+
+  const HistoryPlan plan_;
+  const Print print_;
+  Machine machine_;
+  platform::FastRandom random_;
+  HistoryCounts counts_;
+  std::vector<ModelObject> objects_;
+  std::vector<ModelUpload> uploads_;  // at most kUploads: they are pointed to
+  std::unique_ptr<Life> life_;
+  std::vector<std::function<bool()>> outstanding_;
+  std::string violation_;
+};
+
+}  // namespace ron::volume
