@@ -143,7 +143,7 @@ using DatabasePtr = std::shared_ptr<Database>;
 Status write_waiting(rocksdb::DB& db, rocksdb::WriteBatch& changes) {
   rocksdb::WriteOptions options;
   options.disableWAL = true;
-  const Status first = db.Write(options, &changes);
+  Status first = db.Write(options, &changes);
   if (first.ok() || first.IsCorruption() || !db.Resume().ok()) return first;
   return db.Write(options, &changes);
 }

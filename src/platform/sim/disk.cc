@@ -143,7 +143,7 @@ class SimFile final : public File {
   base::Result<bool> try_lock(FileLock lock) override {
     const int refused = refuse(0, 0);
     if (refused != 0) return failed("cannot lock", path_, refused);
-    return file_->image.try_lock(*file_->inode, file_.get(), lock);
+    return DiskImage::try_lock(*file_->inode, file_.get(), lock);
   }
 
  private:
