@@ -29,7 +29,7 @@ $(CONFIGURED): CMakeLists.txt CMakePresets.json cmake/modules.cmake cmake/toolch
 	@cmake --preset $(PRESET)
 
 build: $(CONFIGURED) ## build everything in build/release (PRESET=dev|asan|tsan|fuzz for the others)
-	@cmake --build --preset $(PRESET) -j $(JOBS)
+	@cmake --build --preset $(PRESET) -j $(JOBS) $(if $(TARGETS),--target $(TARGETS))
 
 run: $(CONFIGURED) ## build ron and run it on 127.0.0.1:8081 with its data in ./ron-data
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target ron
@@ -41,7 +41,7 @@ test: build ## build, then unit, model, simulation, end-to-end and lint tests (C
 
 lint: $(CONFIGURED) format-check ## formatting, house rules, clang-tidy over what changed
 	@tools/lint
-	@tools/tidy -p $(BUILD) -j $(JOBS)
+	@tools/tidy -p $(BUILD) -j $(JOBS) $(TIDY)
 
 format-check: | setup
 	@$(CPP) | xargs clang-format-19 --dry-run --Werror

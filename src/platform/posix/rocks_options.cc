@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t kWriteBufferBytes = 16 * base::kMiB;
 constexpr int kWriteBuffers = 2;
+constexpr double kWriteBufferFilterShare = 0.02;
 constexpr int kOpenFiles = 256;
 constexpr int kBackgroundJobs = 2;
 constexpr double kFilterBitsPerKey = 10;
@@ -53,6 +54,9 @@ rocksdb::Options rocks_options(const std::shared_ptr<rocksdb::Cache>& cache) {
   options.compression = rocksdb::kNoCompression;  // keys and most of the values are hashes
   options.write_buffer_size = kWriteBufferBytes;
   options.max_write_buffer_number = kWriteBuffers;
+  // Most look-ups before a write are for keys that are not there.
+  options.memtable_whole_key_filtering = true;
+  options.memtable_prefix_bloom_size_ratio = kWriteBufferFilterShare;
   options.level_compaction_dynamic_level_bytes = true;
   options.max_open_files = kOpenFiles;
   options.max_background_jobs = kBackgroundJobs;
