@@ -24,6 +24,7 @@ import ron  # noqa: E402
 
 SIZES = [0, 1, 300, 1024, 9000, 65_536, 65_537, 150_000, 400_000, 1 << 20]
 LARGE = [2 * payloads.PART + 777]
+FINDABLE = 64  # fewer bytes may stand in a segment by chance
 SETS = {"storage.segment_bytes": "16MiB", "storage.cache_bytes": "0", "storage.min_free_bytes": "64MiB",
         "storage.scrub.rate": "4GiB/s", "storage.server.max_rps": 1_000_000}
 
@@ -76,7 +77,9 @@ class Store:
         places = []
         data = self.bytes[payload.address]
         for start in range(0, len(data), payloads.PART):
-            places.append(self.newest(data[start:start + payloads.PART]))
+            piece = data[start:start + payloads.PART]
+            if len(piece) >= FINDABLE:
+                places.append(self.newest(piece))
         self.places[payload.address] = places
 
     def newest(self, piece):
