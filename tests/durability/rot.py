@@ -91,10 +91,16 @@ class Store:
         raise crash.Wrong("an object's bytes are in no segment")
 
     def owner(self, path, offset):
-        for address, places in self.places.items():
-            if any(where == path and at <= offset < at + size for where, at, size in places):
-                return address
+        """Whose bytes these are now: compaction may have moved them and left a dead copy behind."""
+        for payload in self.objects:
+            if self.holds(payload, path, offset):
+                self.find(payload)
+                return payload.address if self.holds(payload, path, offset) else None
         return None
+
+    def holds(self, payload, path, offset):
+        return any(where == path and at <= offset < at + size
+                   for where, at, size in self.places[payload.address])
 
     def read_all(self):
         """Addresses that could not be read; wrong bytes end the test."""
