@@ -9,7 +9,6 @@ quarantined are stored again, which must heal them.
 import argparse
 import http.client
 import json
-import mmap
 import os
 import pathlib
 import random
@@ -84,10 +83,13 @@ class Store:
 
     def newest(self, piece):
         for path in reversed(self.segments()):
-            with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
-                at = view.rfind(piece)
-                if at >= 0:
-                    return path, at, len(piece)
+            try:
+                data = path.read_bytes()
+            except FileNotFoundError:
+                continue  # compacted this moment; what was live in it is in a newer one
+            at = data.rfind(piece)
+            if at >= 0:
+                return path, at, len(piece)
         raise crash.Wrong("an object's bytes are in no segment")
 
     def owner(self, path, offset):
@@ -143,21 +145,27 @@ class Store:
 
 
 def flip(path, offset, bit):
-    descriptor = os.open(path, os.O_RDWR)
+    """False when compaction has removed the file."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
     try:
         byte = os.pread(descriptor, 1, offset)[0]
         os.pwrite(descriptor, bytes([byte ^ (1 << bit)]), offset)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+    return True
 
 
 def flip_segment(store, dice, totals):
-    paths = store.segments()
-    path = dice.choices(paths, [p.stat().st_size for p in paths])[0]
-    offset, bit = dice.randrange(path.stat().st_size), dice.randrange(8)
+    sizes = {path: path.stat().st_size for path in store.segments() if path.exists()}
+    path = dice.choices(list(sizes), list(sizes.values()))[0]
+    offset, bit = dice.randrange(sizes[path]), dice.randrange(8)
     victim = store.owner(path, offset)
-    flip(path, offset, bit)
+    if not flip(path, offset, bit):
+        return
     failed = store.read_all()
     quarantined = store.scrub()
     if victim and (victim not in failed or quarantined == 0):
