@@ -92,6 +92,19 @@ TEST(Scrubber, FindsDamageInPayloadsAndHeads) {
   }
 }
 
+// Nobody has asked for the object since: the scrub is the first to meet the damaged entry.
+TEST(Scrubber, HasADamagedIndexMadeAnewAndGoesOn) {
+  Machine machine(1);
+  Life life(machine, small_options());
+  const auto object = sample_bytes(1000, 1);
+  static_cast<void>(put(machine, life.volume(), object).get());
+  ASSERT_TRUE(machine.node.key_values().damage_key("/data/index.1", object_key(b3::hash(object))));
+  life.volume().request_scrub();
+  EXPECT_TRUE(eventually(machine, [&] { return life.volume().scrub_progress().passes == 1; }));
+  EXPECT_EQ(life.volume().scrub_progress().found, 0U);
+  EXPECT_EQ(get(machine, life.volume(), b3::hash(object)), object);
+}
+
 TEST(Scrubber, FindsNothingWhereNothingIsWrong) {
   Machine machine(1);
   Options options = small_options();

@@ -60,9 +60,15 @@ Task<void> Scrubber::run(runtime::Shutdown shutdown) {
     if (!due && !requested_.exchange(false, std::memory_order_acq_rel)) continue;
     last = now;
     auto done = co_await pass(shutdown);
-    if (!done) state_->report_trouble(done.error());
     running_.store(false, std::memory_order_release);
-    if (finished_unix_s_.load(std::memory_order_relaxed) != 0) passes_.fetch_add(1);
+    if (!done) {
+      state_->report_trouble(done.error());
+      if (done.error().code == base::Code::IntegrityFail) state_->report_damaged_index();
+    }
+    const bool finished = finished_unix_s_.load(std::memory_order_relaxed) != 0;
+    if (finished) passes_.fetch_add(1, std::memory_order_release);
+    // The index was found to be damaged: again, once it has been made anew.
+    if (!finished && state_->recovering()) request();
   }
 }
 
@@ -82,7 +88,8 @@ Task<Result<void>> Scrubber::pass(runtime::Shutdown shutdown) {
     if (segment == nullptr) continue;  // compacted meanwhile
     const std::uint64_t before = done_.load(std::memory_order_relaxed);
     auto checked = co_await check_segment(segment, entry.bytes, shutdown);
-    if (!checked) co_return checked;
+    if (!checked && checked.error().code == base::Code::IntegrityFail) co_return checked;
+    if (!checked) state_->report_trouble(checked.error());  // unreadable: the others still count
     done_.store(before + entry.bytes, std::memory_order_relaxed);
   }
   finished_unix_s_.store(state_->host().clock.unix_ms() / 1000, std::memory_order_relaxed);
