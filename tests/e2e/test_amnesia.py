@@ -69,6 +69,8 @@ class Traced(unittest.TestCase):
             elif name in SENDS:
                 # Descriptors show as 3</path>; pipes, sockets and events have no slash there.
                 touched.update(re.findall(r"\d+<(/[^>]*)>", rest))
+        if ron.SANITIZED:  # ThreadSanitizer keeps a file of its own for a moment
+            touched = {path for path in touched if "/tsan.rodata." not in path}
         return {path for path in touched if not path.startswith("/memfd:")}
 
     def test_only_the_token_is_written(self):
