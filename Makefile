@@ -14,7 +14,7 @@ CPP := find $(wildcard src models sim tests bench) -name '*.cc' -o -name '*.h'
 SYMBOLIZER := /usr/lib/llvm-19/bin/llvm-symbolizer
 export ASAN_OPTIONS ?= detect_leaks=1:external_symbolizer_path=$(SYMBOLIZER)
 export UBSAN_OPTIONS ?= print_stacktrace=1:external_symbolizer_path=$(SYMBOLIZER)
-export TSAN_OPTIONS ?= halt_on_error=1:second_deadlock_stack=1:external_symbolizer_path=$(SYMBOLIZER)
+export TSAN_OPTIONS ?= suppressions=$(CURDIR)/tools/tsan.suppressions:halt_on_error=1:second_deadlock_stack=1:external_symbolizer_path=$(SYMBOLIZER)
 
 .PHONY: help setup build run test lint format-check format bench fuzz sim crash rot full-disk docs asan tsan clean
 .DEFAULT_GOAL := help
