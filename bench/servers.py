@@ -141,5 +141,7 @@ def scratch_directory(parent=None):
 def machine():
     cpu = re.search(r"model name\s*:\s*(.+)", pathlib.Path("/proc/cpuinfo").read_text())
     nginx = subprocess.run(["nginx", "-v"], capture_output=True, text=True).stderr.strip()
-    return {"cpu": cpu[1] if cpu else "unknown", "cpus": os.cpu_count(), "kernel": os.uname().release, "nginx": nginx,
+    congestion_control = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+    return {"cpu": cpu[1] if cpu else "unknown", "cpus": os.cpu_count(), "kernel": os.uname().release,
+            "congestion_control": congestion_control, "nginx": nginx,
             "ron": subprocess.run([RON, "version"], capture_output=True, text=True).stdout.strip()}

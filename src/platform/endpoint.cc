@@ -53,6 +53,12 @@ bool Endpoint::is_v4() const noexcept {
   return std::equal(kMapped.begin(), kMapped.end(), ip.begin());
 }
 
+bool Endpoint::is_loopback() const noexcept {
+  if (is_v4()) return ip[12] == 127;
+  return ip.back() == 1 &&
+         std::all_of(ip.begin(), ip.end() - 1, [](auto byte) { return byte == 0; });
+}
+
 std::string Endpoint::text() const {
   std::array<char, INET6_ADDRSTRLEN> buffer{};
   const std::string suffix = ":" + std::to_string(port);

@@ -48,6 +48,13 @@ TEST(Endpoint, V4AndMappedV6AreOneKey) {
   EXPECT_EQ(Endpoint::loopback(9).text(), "127.0.0.1:9");
 }
 
+TEST(Endpoint, LoopbackIsAWholeNetworkInV4AndOneAddressInV6) {
+  for (const char* text : {"127.0.0.1:80", "127.255.0.9:80", "[::1]:80", "localhost:80"})
+    EXPECT_TRUE(Endpoint::parse(text)->is_loopback()) << text;
+  for (const char* text : {"0.0.0.0:80", "128.0.0.1:80", "[::]:80", "[::2]:80", "[1::1]:80"})
+    EXPECT_FALSE(Endpoint::parse(text)->is_loopback()) << text;
+}
+
 TEST(Endpoint, EveryEndpointSurvivesPrintingAndParsing) {
   EXPECT_TRUE(rc::check([](const std::array<std::uint8_t, 16>& ip, std::uint16_t port) {
     const Endpoint endpoint{ip, port};

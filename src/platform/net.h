@@ -32,6 +32,7 @@ struct Endpoint {
   static base::Result<Endpoint> parse(std::string_view text);
   static Endpoint loopback(std::uint16_t port);
   [[nodiscard]] bool is_v4() const noexcept;
+  [[nodiscard]] bool is_loopback() const noexcept;  // 127.0.0.0/8 and ::1
   [[nodiscard]] std::string text() const;
   friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
 };

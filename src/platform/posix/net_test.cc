@@ -1,0 +1,71 @@
+#include "platform/posix/net.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "platform/contract_world.h"
+#include "platform/posix/descriptor.h"
+#include "platform/posix/host.h"
+
+namespace ron::platform::posix {
+namespace {
+
+// Empty where `fd` is not a TCP socket.
+std::string congestion_control(int fd) {
+  std::array<char, 16> name{};
+  socklen_t length = name.size();
+  if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), &length) != 0) return {};
+  return name.data();
+}
+
+// Of every TCP socket this process has.
+std::vector<std::string> congestion_controls() {
+  std::vector<std::string> found;
+  for (int fd = 0; fd < 256; ++fd) {
+    if (std::string name = congestion_control(fd); !name.empty()) found.push_back(std::move(name));
+  }
+  return found;
+}
+
+Task<void> meet(Net* net, Endpoint where, std::vector<std::string>* controls) {
+  auto listener = net->listen(where);
+  if (!listener) ADD_FAILURE() << listener.error().message;
+  if (!listener) co_return;
+  auto client = net->connect(Endpoint::loopback((*listener)->local().port));
+  const std::unique_ptr<Stream> server = co_await test::accept(listener->get());
+  EXPECT_NE(server, nullptr);
+  *controls = congestion_controls();
+}
+
+std::vector<std::string> controls_of_meeting_at(const char* where) {
+  PosixHost machine;
+  std::vector<std::string> controls;
+  std::vector<Task<void>> tasks;
+  tasks.push_back(meet(&machine.host().net, *Endpoint::parse(where), &controls));
+  EXPECT_TRUE(test::run_tasks(machine, std::move(tasks)));
+  return controls;
+}
+
+TEST(TcpNet, StreamsInsideTheMachineAreNotPaced) {
+  EXPECT_EQ(controls_of_meeting_at("127.0.0.1:0"), std::vector<std::string>(3, "reno"));
+}
+
+TEST(TcpNet, AListenerForEveryAddressKeepsTheSystemsCongestionControl) {
+  const Descriptor untouched(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const std::string usual = congestion_control(untouched.get());
+  std::vector<std::string> controls = controls_of_meeting_at("0.0.0.0:0");
+  std::erase(controls, "reno");  // the client's, which went to loopback
+  if (usual == "reno") GTEST_SKIP() << "the system's choice is the one under test";
+  EXPECT_EQ(controls, std::vector<std::string>(3, usual))
+      << "the untouched, the listener's, the accepted";
+}
+
+}  // namespace
+}  // namespace ron::platform::posix
