@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "auth/capability.h"
+#include "auth/token_cache.h"
 
 namespace ron::kit {
 
@@ -65,10 +65,14 @@ base::Result<void> CapabilityGate::check(http::Request& request, const http::Rou
   wanted.path = request.path;
   wanted.body_bytes = request.head->content_length;
   wanted.now_unix_s = clock_.unix_ms() / 1000;
-  const auto granted = auth::authorize(*state.keyring, *bearer, wanted);
-  if (!granted) return fail(granted.error());
-  request.tenant = granted->tenant.value_or("");
-  if (granted->max_bytes) request.grant_max_bytes = *granted->max_bytes;
+  thread_local auth::TokenCache tokens;
+  const auto token = tokens.verify(state.keyring, *bearer);
+  if (!token) return fail(token.error());
+  if (const auto permitted = auth::permits(**token, wanted); !permitted)
+    return fail(permitted.error());
+  const auth::Grant& grant = (*token)->grant;
+  request.tenant = grant.tenant.value_or("");
+  if (grant.max_bytes) request.grant_max_bytes = *grant.max_bytes;
   return {};
 }
 
