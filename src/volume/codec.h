@@ -20,6 +20,9 @@ namespace ron::volume {
 // Appends fields to a string it owns.
 class FieldWriter {
  public:
+  // `expected`: room for so many bytes is made at once. Most entries and keys fit the usual size.
+  explicit FieldWriter(std::size_t expected = kUsualBytes) { out_.reserve(expected); }
+
   void u8(std::uint8_t value) { out_.push_back(static_cast<char>(value)); }
   void u16(std::uint16_t value) { number(value, 2); }
   void u32(std::uint32_t value) { number(value, 4); }
@@ -36,8 +39,12 @@ class FieldWriter {
   [[nodiscard]] std::string take() && noexcept { return std::move(out_); }
 
  private:
-  void number(std::uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) out_.push_back(static_cast<char>(value >> (8 * i)));
+  static constexpr std::size_t kUsualBytes = 128;
+
+  void number(std::uint64_t value, std::size_t bytes) {
+    std::array<char, 8> little;  // NOLINT: filled below
+    for (std::size_t i = 0; i < little.size(); ++i) little[i] = static_cast<char>(value >> (8 * i));
+    out_.append(little.data(), bytes);
   }
   std::string out_;
 };

@@ -178,7 +178,7 @@ Task<Result<void>> Committer::write(Batch* batch) {
     batch->draft().set_position(batch->segment(), batch->end().offset);
   }
   const IndexPtr index = state_->index();
-  auto indexed = co_await index->write(batch->draft().batch());
+  auto indexed = co_await index->write(batch->draft().take_batch());
   if (!indexed) {
     // Whether the batch is in the index cannot be known.
     state_->report_damaged_index();
@@ -341,7 +341,7 @@ Task<Result<bool>> Committer::drop(DropJob* job) {
   draft.drop_segment(job->segment);
   auto cleaned = co_await remove_void_bytes(segment);
   if (!cleaned) co_return base::fail(std::move(cleaned.error()));
-  auto indexed = co_await index->write(draft.batch());
+  auto indexed = co_await index->write(draft.take_batch());
   if (!indexed) {
     state_->report_damaged_index();
     co_return base::fail(std::move(indexed.error()));

@@ -390,15 +390,13 @@ Usage Draft::changed_usage(const std::string& tenant, const UsageChange& change)
   return usage;
 }
 
-platform::KeyValueBatch Draft::batch() const {
+platform::KeyValueBatch Draft::take_batch() {
   platform::KeyValueBatch batch;
-  for (const auto& [key, slot] : slots_) {
-    if (!slot.changed) continue;
-    if (slot.value) {
-      batch.put(key, *slot.value);
-    } else {
-      batch.erase(key);
-    }
+  batch.changes.reserve(slots_.size() + segments_.size() + usage_.size() + quarantine_.size() + 1);
+  while (!slots_.empty()) {
+    auto slot = slots_.extract(slots_.begin());
+    if (slot.mapped().changed)
+      batch.changes.push_back({std::move(slot.key()), std::move(slot.mapped().value)});
   }
   for (const auto& [segment, change] : segments_) {
     if (change.dropped) {

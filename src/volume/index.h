@@ -79,8 +79,8 @@ class Draft {
   [[nodiscard]] const MetaEntry& meta() const noexcept { return meta_; }
   [[nodiscard]] std::uint64_t take_sequence() noexcept { return meta_.next_sequence++; }
   [[nodiscard]] bool empty() const noexcept;
-  // The changes for the index, sums included.
-  [[nodiscard]] platform::KeyValueBatch batch() const;
+  // The changes for the index, sums included. To be asked once: what was looked up goes with them.
+  [[nodiscard]] platform::KeyValueBatch take_batch();
   // The same changes, for the ledger.
   void commit(Ledger& ledger) const;
 

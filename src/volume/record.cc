@@ -77,7 +77,7 @@ std::size_t Record::head_bytes() const noexcept {
 void encode(const Record& record, const Spot& spot, base::MutableBytes out) {
   assert(out.size() == record.head_bytes());
   assert(coherent(record, record.groups.size()));
-  FieldWriter head;
+  FieldWriter head(out.size());
   head.text(kMagic);
   head.u8(static_cast<std::uint8_t>(record.kind));
   head.u8(static_cast<std::uint8_t>((record.address ? kHasAddress : 0) |

@@ -468,7 +468,7 @@ Task<Result<void>> Recovery::apply_records(const std::vector<FoundRecord>* recor
     if (!applied) co_return applied;
   }
   draft.set_position(records->front().place.segment, end);
-  auto written = co_await index->write(draft.batch());
+  auto written = co_await index->write(draft.take_batch());
   if (!written) co_return written;
   draft.commit(*ledger);
   co_return Result<void>();

@@ -199,17 +199,23 @@ Task<base::Result<Stored>> take_body(Api* api, Request* request,
 
 Response stored_response(const Request& request, const base::Result<Stored>& stored) {
   if (!stored) return refuse(request, stored.error());
+  const std::string location = "/o/" + stored->id.text();
+  const std::string_view address = std::string_view(location).substr(3);
   std::string body;
+  body.reserve(128);
   base::JsonWriter json(body);
   json.begin_object()
       .key("address")
-      .value(stored->id.text())
+      .value(address)
       .key("length")
       .value(stored->length)
       .end_object();
-  Response response = Response::json(stored->is_new ? 201 : 200, std::move(body));
-  response.add("ETag", "\"" + stored->id.text() + "\"");
-  response.add("Location", "/o/" + stored->id.text());
+  Response response(stored->is_new ? 201 : 200);
+  response.lines.reserve(256);
+  response.add("Content-Type", "application/json");
+  response.add("ETag", std::string("\"").append(address).append("\""));
+  response.add("Location", location);
+  response.text_body = std::move(body);
   return response;
 }
 
