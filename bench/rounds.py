@@ -54,9 +54,10 @@ def compare(servers, name, targets, rounds, seconds):
     return {"size": name, "servers": summary, "ratio": ratio, "samples": samples}
 
 
-def report(benchmark, title, rows, wanted, options):
+def report(benchmark, title, rows, wanted, path, options):
     """Prints the table, writes results and chart; true when every ratio is as wanted."""
-    print(f"\n{CONNECTIONS} connections, median of {options.rounds} interleaved rounds of {options.seconds} s, one CPU each")
+    print(f"\n{title} ({path.name}): {CONNECTIONS} connections, one CPU each, median of {options.rounds} interleaved "
+          f"rounds of {options.seconds} s")
     width = max(len(row["size"]) for row in rows)
     print(f"{'':>{width}} {'server':>6} {'CPU us/req':>11} {'req/s':>10} {'p50 us':>9} {'p99 us':>9} {'errors':>6}  nginx/ron")
     fine = True
@@ -68,9 +69,10 @@ def report(benchmark, title, rows, wanted, options):
             print(f"{row['size']:>{width}} {who:>6} {s['cpu_us']:>11.2f} {s['rps']:>10.0f} {s['p50_us']:>9.0f} {s['p99_us']:>9.0f} {s['errors']:>6}{tail}")
             fine &= s["errors"] == 0
         fine &= row["ratio"] >= row["wanted"]
-    write_result(benchmark, {"connections": CONNECTIONS, "rounds": options.rounds, "seconds": options.seconds, "rows": rows})
+    benchmark += "" if path.name == "loopback" else f"_{path.name}"
+    write_result(benchmark, {"path": path.name, "connections": CONNECTIONS, "rounds": options.rounds, "seconds": options.seconds, "rows": rows})
     (ROOT / "bench" / "results" / f"{benchmark}.svg").write_text(chart.bars(
-        title, [(row["size"], [(who, row["servers"][who]["cpu_us"]) for who in ("ron", "nginx")]) for row in rows]))
+        f"{title}, {path.name} (lower is better)", [(row["size"], [(who, row["servers"][who]["cpu_us"]) for who in ("ron", "nginx")]) for row in rows]))
     return fine
 
 

@@ -12,6 +12,8 @@ import tempfile
 import time
 import urllib.request
 
+from paths import Loopback
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RON = pathlib.Path(os.environ.get("RON_BINARY", ROOT / "build" / "release" / "ron"))
 SERVER_CPU = "0"
@@ -25,6 +27,7 @@ def raise_descriptor_limit(wanted=65536):
 
 
 def free_port():
+    """Free on this side; over a cable the servers have a machine for themselves."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -37,10 +40,11 @@ def b3sum(path):
 class Server:
     """A started program. `cpu_seconds` is user plus system time of the whole process."""
 
-    def __init__(self, name, command, pinned=True, **popen):
+    def __init__(self, name, command, path, pinned=True, **popen):
         self.name = name
+        self.path = path
         pin = ["taskset", "-c", SERVER_CPU] if pinned else []
-        self.process = subprocess.Popen([*pin, *map(str, command)], **popen)
+        self.process = subprocess.Popen(path.at_server([*pin, *map(str, command)]), **popen)
 
     @property
     def pid(self):
@@ -66,18 +70,18 @@ class Ron(Server):
     LIMITS = {"server.max_rps": 100_000_000, "server.max_inflight": 100_000, "max_conns": 20_000,
               "max_conns_per_ip": 20_000, "idle_timeout": "10m"}
 
-    def __init__(self, directory, cores=1, limits=None, data=None, pinned=True):
+    def __init__(self, directory, cores=1, limits=None, data=None, pinned=True, path=Loopback()):
         token_file = pathlib.Path(directory) / "admin.token"
         self.admin_port = free_port()
         where = ["--data", data] if data else ["--amnesia"]
-        command = [RON, "storage", *where, "--cores", cores, "--bind", "127.0.0.1:0",
-                   "--admin", f"127.0.0.1:{self.admin_port}", "--token-out", token_file, "--log-level", "warn"]
+        command = [RON, "storage", *where, "--cores", cores, "--bind", f"{path.address}:0",
+                   "--admin", f"{path.address}:{self.admin_port}", "--token-out", token_file, "--log-level", "warn"]
         for key, value in {**self.LIMITS, **(limits or {})}.items():
             command += ["--set", f"storage.{key}={value}"]
-        super().__init__("ron", command, pinned, stdout=subprocess.PIPE, text=True)
+        super().__init__("ron", command, path, pinned, stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         self.port = int(line.rsplit(":", 1)[1])
-        self.base = f"http://127.0.0.1:{self.port}"
+        self.base = f"http://{path.address}:{self.port}"
         self.token = token_file.read_text().strip()
 
     def put(self, path):
@@ -97,7 +101,7 @@ class Ron(Server):
         return json.loads(answer)["upload_id"]
 
     def admin_json(self, path):
-        return json.loads(self.ask(f"http://127.0.0.1:{self.admin_port}{path}", "GET"))
+        return json.loads(self.ask(f"http://{self.path.address}:{self.admin_port}{path}", "GET"))
 
     def objects(self):
         return sum(volume["objects"] for volume in self.admin_json("/admin/stats")["volumes"])
@@ -108,18 +112,18 @@ class Ron(Server):
 
 
 class Nginx(Server):
-    def __init__(self, directory):
+    def __init__(self, directory, path=Loopback()):
         self.port = free_port()
         self.directory = pathlib.Path(directory)
         (self.directory / "www").mkdir(exist_ok=True)
         text = (ROOT / "bench" / "nginx.conf.in").read_text()
         config = self.directory / "nginx.conf"
-        config.write_text(text.replace("@dir@", str(self.directory)).replace("@port@", str(self.port)))
-        super().__init__("nginx", [shutil.which("nginx") or "/usr/sbin/nginx", "-p", self.directory, "-c", config],
+        config.write_text(text.replace("@dir@", str(self.directory)).replace("@address@", f"{path.address}:{self.port}"))
+        super().__init__("nginx", [shutil.which("nginx") or "/usr/sbin/nginx", "-p", self.directory, "-c", config], path,
                          stderr=subprocess.DEVNULL)
         for _ in range(100):
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                socket.create_connection((path.address, self.port), timeout=1).close()
                 return
             except OSError:
                 time.sleep(0.05)
@@ -128,7 +132,7 @@ class Nginx(Server):
     def put(self, path):
         name = pathlib.Path(path).name
         shutil.copy(path, self.directory / "www" / name)
-        return f"http://127.0.0.1:{self.port}/{name}"
+        return f"http://{self.path.address}:{self.port}/{name}"
 
     def put_large(self, path):
         return self.put(path)
