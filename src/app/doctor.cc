@@ -55,16 +55,14 @@ void judge_memory(const storage::StorageConfig& config, const platform::posix::M
 void judge_descriptors(const storage::StorageConfig& config,
                        const platform::posix::Machine& machine, std::size_t cores, Findings& out) {
   const std::uint64_t needed = storage::descriptors_needed(config, cores);
-  const std::string text = std::to_string(machine.open_files_now) + " allowed, " +
+  const std::string text = std::to_string(machine.open_files) + " allowed, " +
                            std::to_string(needed) + " needed when all connections are open";
-  if (machine.open_files_now >= needed) {
+  if (machine.open_files >= needed) {
     out.push_back({Level::Ok, "open files", text});
-    return;
+  } else {
+    out.push_back({Level::Warn, "open files", text,
+                   "lower storage.max_conns or raise the hard limit of open files"});
   }
-  const bool can_raise = machine.open_files_most >= needed;
-  out.push_back({Level::Warn, "open files", text,
-                 can_raise ? "run ulimit -n " + std::to_string(needed) + " before the start"
-                           : "lower storage.max_conns or raise the hard limit of open files"});
 }
 
 void look_at_keys(const kit::AuthConfig& auth, bool amnesia, std::int64_t now, Findings& out) {

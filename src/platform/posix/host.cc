@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 namespace ron::platform::posix {
@@ -14,6 +15,15 @@ std::vector<std::unique_ptr<Loop>> make_loops(std::size_t count) {
   std::vector<std::unique_ptr<Loop>> loops;
   for (std::size_t i = 0; i < count; ++i) loops.push_back(std::make_unique<Loop>());
   return loops;
+}
+
+// As many as the system lets it: the usual soft limit of 1,024 is for programs that call select(),
+// and a store of 256 GiB has as many segments.
+void raise_open_files() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
 }
 
 }  // namespace
@@ -26,6 +36,7 @@ PosixHost::PosixHost(PosixHostOptions options)
       disk_(blocking_, options.disk) {
   // RocksDB leaves the modes of its files to the process.
   umask(S_IRWXG | S_IRWXO);
+  raise_open_files();
   for (const auto& loop : loops_) cores_.push_back(loop.get());
   signals_.attach(*loops_.front());
 }

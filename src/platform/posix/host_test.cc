@@ -15,6 +15,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -86,6 +87,16 @@ TEST(PosixHost, SignalsBecomeValues) {
   EXPECT_TRUE(run_tasks(machine, std::move(tasks)));
   EXPECT_EQ(std::ranges::count(heard, Signal::Reload), 1);
   EXPECT_EQ(std::ranges::count(heard, Signal::Terminate), 2);
+}
+
+TEST(PosixHost, OpensAsManyFilesAsTheSystemAllows) {
+  rlimit files{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+  const rlimit low{.rlim_cur = 64, .rlim_max = files.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  const PosixHost machine;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+  EXPECT_EQ(files.rlim_cur, files.rlim_max);
 }
 
 TEST(PosixHost, RandomAndClocksAreReal) {

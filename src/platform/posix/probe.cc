@@ -61,10 +61,7 @@ Machine probe_machine() {
   Machine machine;
   machine.memory_bytes = memory_bytes();
   rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    machine.open_files_now = files.rlim_cur;
-    machine.open_files_most = files.rlim_max;
-  }
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) machine.open_files = files.rlim_max;
   machine.huge_pages = can_collapse();
   return machine;
 }

@@ -6,10 +6,9 @@
 namespace ron::platform::posix {
 
 struct Machine {
-  std::uint64_t memory_bytes = 0;     // physical, or the control group's limit when that is less
-  std::uint64_t open_files_now = 0;   // RLIMIT_NOFILE, soft
-  std::uint64_t open_files_most = 0;  // RLIMIT_NOFILE, hard
-  bool huge_pages = false;            // files in memory can be made of huge pages
+  std::uint64_t memory_bytes = 0;  // physical, or the control group's limit when that is less
+  std::uint64_t open_files = 0;    // RLIMIT_NOFILE, hard: a host raises the soft one itself
+  bool huge_pages = false;         // files in memory can be made of huge pages
 };
 
 // Maps and unmaps a few megabytes to find out; changes nothing else. Any thread.
