@@ -20,6 +20,10 @@ namespace ron::volume {
 // Appends fields to a string it owns.
 class FieldWriter {
  public:
+  FieldWriter() = default;
+  // Takes room for that many bytes at once.
+  explicit FieldWriter(std::size_t expected_bytes) { out_.reserve(expected_bytes); }
+
   void u8(std::uint8_t value) { out_.push_back(static_cast<char>(value)); }
   void u16(std::uint16_t value) { number(value, 2); }
   void u32(std::uint32_t value) { number(value, 4); }
