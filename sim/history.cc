@@ -59,13 +59,34 @@ constexpr bool turns(Act act, Result result, bool present) {
 }  // namespace
 
 std::size_t History::begin(unsigned life, std::size_t object, Act act) {
-  operations_.push_back({life, object, act, Result::Unknown, moment_++, kNeverEnds});
+  operations_.push_back({life, object, act, Result::Unknown, moment_++, kNeverEnds, kNever});
   return operations_.size() - 1;
 }
 
-void History::end(std::size_t operation, Result result) {
+void History::end(std::size_t operation, Result result, TimePoint now) {
   operations_[operation].result = result;
-  operations_[operation].end = result == Result::Unknown ? kNeverEnds : moment_++;
+  if (result == Result::Unknown) return;
+  operations_[operation].end = moment_++;
+  operations_[operation].ended = now;
+}
+
+std::size_t History::copies(unsigned life, std::size_t object, TimePoint since) const {
+  std::size_t added = 0;
+  std::size_t removed = 0;
+  std::uint64_t last_removal = 0;  // when the last one was over
+  for (const Operation& each : operations_) {
+    if (each.life != life || each.object != object) continue;
+    if (turns(each.act, each.result, false)) ++added;
+    if (!turns(each.act, each.result, true)) continue;
+    ++removed;
+    last_removal = std::max(last_removal, each.end);
+  }
+  const auto holds = [&](const Operation& each) {
+    return each.life == life && each.object == object && each.act == Act::Read &&
+           each.begin < last_removal && each.ended >= since;
+  };
+  const auto readers = static_cast<std::size_t>(std::ranges::count_if(operations_, holds));
+  return std::min(added, 1 + std::min(removed, readers));
 }
 
 std::vector<History::Group> History::groups() const {

@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/timeline.h"
+
 namespace ron::sim {
 
 class History {
@@ -36,12 +38,16 @@ class History {
   // The operation begins; `life` counts the runs of the service, which forgets everything between.
   std::size_t begin(unsigned life, std::size_t object, Act act);
   // Its answer is here. Once.
-  void end(std::size_t operation, Result result);
+  void end(std::size_t operation, Result result, TimePoint now);
 
   // Nothing, or what cannot be explained.
   [[nodiscard]] std::optional<std::string> check() const;
 
   [[nodiscard]] std::size_t size() const noexcept { return operations_.size(); }
+  // The most copies of the object that a service can hold at once, now or at any time since then,
+  // if what is removed stays until its last reader lets go: one that is stored, and one for each
+  // removal that had a reader of its own who was not done by then. Never more than were added.
+  [[nodiscard]] std::size_t copies(unsigned life, std::size_t object, TimePoint since) const;
   // Puts that were acknowledged, and those of them whose object was read afterwards in that life.
   [[nodiscard]] std::size_t acknowledged() const noexcept;
   [[nodiscard]] std::size_t acknowledged_and_read() const noexcept;
@@ -55,6 +61,7 @@ class History {
     Result result;
     std::uint64_t begin;
     std::uint64_t end;
+    TimePoint ended;
   };
   using Group = std::vector<const Operation*>;  // of one object in one life
 

@@ -16,9 +16,11 @@ using Result = History::Result;
 // One object in one life.
 struct OneObject {
   History history;
+  TimePoint now{};
 
   std::size_t begin(Act act) { return history.begin(1, 0, act); }
-  void end(std::size_t operation, Result result) { history.end(operation, result); }
+  void end(std::size_t operation, Result result) { history.end(operation, result, now); }
+  std::size_t copies() const { return history.copies(1, 0, now); }
   // Begins and ends with nothing in between.
   void did(Act act, Result result) { end(begin(act), result); }
   bool possible() const { return !history.check(); }
@@ -43,6 +45,47 @@ TEST(History, NothingComesFromNowhere) {
   OneObject object;
   object.did(Act::Read, Result::Present);
   EXPECT_FALSE(object.possible());
+}
+
+TEST(History, WhatNobodyReadsIsThereOnce) {
+  OneObject object;
+  EXPECT_EQ(object.copies(), 0U);
+  for (int i = 0; i < 3; ++i) {
+    object.did(Act::Put, Result::Added);
+    object.did(Act::Read, Result::Present);
+    object.now += std::chrono::seconds(1);
+    object.did(Act::Delete, Result::Removed);
+  }
+  object.begin(Act::Put);
+  EXPECT_EQ(object.copies(), 1U);
+}
+
+TEST(History, ARemovedCopyStaysWhileItIsRead) {
+  OneObject object;
+  object.did(Act::Put, Result::Added);
+  const std::size_t reader = object.begin(Act::Read);
+  const std::size_t late = object.begin(Act::Delete);
+  EXPECT_EQ(object.copies(), 1U);  // there is nothing yet that could be the second
+  object.end(late, Result::Removed);
+  object.begin(Act::Put);
+  EXPECT_EQ(object.copies(), 2U);
+  object.begin(Act::Put);
+  object.begin(Act::Read);  // of the new copy, which nobody removed
+  EXPECT_EQ(object.copies(), 2U);
+  object.end(reader, Result::Present);
+  EXPECT_EQ(object.copies(), 2U);  // it was still reading at this very time
+  object.now += std::chrono::seconds(1);
+  EXPECT_EQ(object.copies(), 1U);
+}
+
+TEST(History, AReaderWithoutAnAnswerHoldsOn) {
+  OneObject object;
+  object.did(Act::Put, Result::Added);
+  object.did(Act::Read, Result::Unknown);
+  object.did(Act::Delete, Result::Unknown);
+  object.did(Act::Put, Result::Added);
+  object.now += std::chrono::hours(1);
+  EXPECT_EQ(object.copies(), 2U);
 }
 
 TEST(History, ADeletedObjectStaysAway) {
@@ -105,10 +148,10 @@ TEST(History, RefusedMeansThatNothingHappened) {
 
 TEST(History, ANewLifeBeginsEmpty) {
   History history;
-  history.end(history.begin(1, 0, Act::Put), Result::Added);
-  history.end(history.begin(2, 0, Act::Read), Result::Absent);
+  history.end(history.begin(1, 0, Act::Put), Result::Added, TimePoint());
+  history.end(history.begin(2, 0, Act::Read), Result::Absent, TimePoint());
   EXPECT_FALSE(history.check());
-  history.end(history.begin(2, 0, Act::Read), Result::Present);
+  history.end(history.begin(2, 0, Act::Read), Result::Present, TimePoint());
   EXPECT_TRUE(history.check());
 }
 
@@ -222,7 +265,7 @@ TEST(History, AgreesWithTryingEveryOrder) {
       while (begun < small.operations.size() && small.operations[begun].begin < end) {
         handles.push_back(history.begin(1, 0, small.operations[begun++].act));
       }
-      history.end(handles[which], small.operations[which].result);
+      history.end(handles[which], small.operations[which].result, TimePoint());
     }
     const bool expected = try_everything(small.operations, false);
     ++(expected ? possible : impossible);

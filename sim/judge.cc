@@ -100,9 +100,10 @@ class Bench {
       case Code::Busy:
         return own_id ? request_.heavy() : x_.first_on_connection;
       case Code::RateLimited:
-        return request_.heavy() && any([this](const Era& era) {
-                 return x_.heavy_requests >= era.config->server.max_rps;
-               });
+        // Who was let in under settings of the past is still counted after a change.
+        return request_.heavy() && x_.life->any(TimePoint(), x_.ended, [this](const Era& era) {
+          return x_.heavy_requests >= era.config->server.max_rps;
+        });
       case Code::ReadTimeout:
         return waited(&http::ServerSettings::read_timeout);
       case Code::Timeout:
@@ -143,7 +144,7 @@ class Bench {
         return request_.kind == Kind::PutWrong;
       case Code::Amnesia:
         return any(
-            [this](const Era& era) { return x_.known_bytes > era.config->cache_bytes.bytes; });
+            [this](const Era& era) { return x_.most_bytes > era.config->cache_bytes.bytes; });
       default:
         return false;
     }
@@ -275,5 +276,16 @@ class Bench {
 }  // namespace
 
 Judgement judge(const Exchange& exchange) { return Bench(exchange).judge(); }
+
+std::uint64_t most_bytes(const std::vector<Payload>& payloads, const History& history,
+                         unsigned life, TimePoint since) {
+  constexpr std::uint64_t kKeepingBytes = 1024;  // more than an Object needs besides its bytes
+  std::uint64_t bytes = 0;
+  for (std::size_t object = 0; object < payloads.size(); ++object) {
+    const std::uint64_t each = payloads[object].bytes.size() + kKeepingBytes;
+    bytes += history.copies(life, object, since) * each;
+  }
+  return bytes;
+}
 
 }  // namespace ron::sim

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "sim/history.h"
 #include "sim/http_client.h"
+#include "sim/plan.h"
 #include "sim/request.h"
 #include "sim/timeline.h"
 
@@ -27,7 +29,7 @@ struct Exchange {
   bool first_on_connection = false;
   bool sent_whole = true;
   std::uint64_t heavy_requests = 0;  // that may have passed through admission in this life
-  std::uint64_t known_bytes = 0;     // of all content, with what keeping it costs
+  std::uint64_t most_bytes = 0;      // that the service can have held meanwhile
 };
 
 struct Judgement {
@@ -37,5 +39,10 @@ struct Judgement {
 };
 
 Judgement judge(const Exchange& exchange);
+
+// The most that a service in memory can have held at one time since then: as many copies of each
+// payload as the history allows, with what keeping one costs.
+std::uint64_t most_bytes(const std::vector<Payload>& payloads, const History& history,
+                         unsigned life, TimePoint since);
 
 }  // namespace ron::sim

@@ -23,7 +23,7 @@ struct JudgeTest : testing::Test {
   JudgeTest() {
     Era era;
     era.config = load_config({"storage.limits.max_body_bytes=1KiB", "storage.read_timeout=100ms",
-                              "storage.server.request_deadline=1s"})
+                              "storage.server.request_deadline=1s", "storage.cache_bytes=1MiB"})
                      ->get(storage::storage_section());
     life.eras.push_back(era);
     life.opened = {};
@@ -91,10 +91,50 @@ TEST_F(JudgeTest, ATimeoutNeedsTheTimeToHavePassed) {
   EXPECT_EQ(judge_refusal(Kind::Put, 504, "Timeout", true).wrong, std::nullopt);
 }
 
+TEST_F(JudgeTest, ARateThatWasRaisedDoesNotForgetWhoCameBefore) {
+  life.eras[0].until = TimePoint(1ms);
+  life.eras.push_back(life.eras[0]);
+  auto lower = std::make_shared<storage::StorageConfig>(*life.eras[0].config);
+  lower->server.max_rps = 20;
+  life.eras[0].config = std::move(lower);
+  life.eras[1].until = kNever;
+  exchange.begun = TimePoint(2ms);
+  exchange.heavy_requests = 19;
+  EXPECT_NE(judge_refusal(Kind::Put, 429, "RateLimited", true).wrong, std::nullopt);
+  exchange.heavy_requests = 20;
+  EXPECT_EQ(judge_refusal(Kind::Put, 429, "RateLimited", true).wrong, std::nullopt);
+}
+
 TEST_F(JudgeTest, ARefusalForSizeNeedsTheSize) {
   EXPECT_NE(judge_refusal(Kind::Put, 413, "BodyCap").wrong, std::nullopt);
   request.encoded_bytes = 1025;
   EXPECT_EQ(judge_refusal(Kind::Put, 413, "BodyCap").wrong, std::nullopt);
+}
+
+// Both objects fit, but not the large one twice. That they would not fit twice is no reason; that
+// somebody still reads the large one after its removal is.
+TEST_F(JudgeTest, MemoryIsFullOnlyOfWhatSomebodyCanHold) {
+  using Act = History::Act;
+  const std::uint64_t capacity = life.eras[0].config->cache_bytes.bytes;
+  const std::vector<Payload> payloads = {make_payload(std::string(capacity / 8, 'a')),
+                                         make_payload(std::string(capacity / 8 * 5, 'b'))};
+  const TimePoint now = exchange.ended;
+  History history;
+  const auto refused = [&] {
+    exchange.most_bytes = most_bytes(payloads, history, 1, now);
+    return judge_refusal(Kind::Put, 503, "Amnesia", true).wrong;
+  };
+  for (std::size_t object : {0U, 1U}) {
+    history.end(history.begin(1, object, Act::Put), Result::Added, now);
+  }
+  EXPECT_NE(refused(), std::nullopt);
+  const std::size_t reader = history.begin(1, 1, Act::Read);
+  history.end(history.begin(1, 1, Act::Delete), Result::Removed, now);
+  EXPECT_NE(refused(), std::nullopt);
+  history.begin(1, 1, Act::Put);
+  EXPECT_EQ(refused(), std::nullopt);
+  history.end(reader, Result::Present, now - 1ms);
+  EXPECT_NE(refused(), std::nullopt);
 }
 
 TEST_F(JudgeTest, StrangersDoNotStore) {

@@ -23,11 +23,7 @@ struct Scene {
         world(the_world),
         journal(the_journal),
         tokens(make_tokens(Dice(the_plan.seed ^ 0x70C35ULL), the_world.unix_ms() / 1000)),
-        maker(the_plan.payloads, tokens) {
-    for (const Payload& payload : plan.payloads) known_bytes += payload.bytes.size() + 1024;
-    // Removed while somebody reads it and stored again, an object takes its room twice.
-    known_bytes *= 2;
-  }
+        maker(the_plan.payloads, tokens) {}
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
 
@@ -46,7 +42,12 @@ struct Scene {
   Duration longest_queue{};                       // until the workers have done what is queued
   std::map<unsigned, std::uint64_t> heavy;        // requests that pass through admission, by life
   std::vector<std::unique_ptr<HttpClient>> held;  // connections their client forgot about
-  std::uint64_t known_bytes = 0;
+
+  // What the service can have held at most, now or at any time since then. The server may see a
+  // moment later than its client that a read is over.
+  [[nodiscard]] std::uint64_t most_bytes(unsigned life, TimePoint since) const {
+    return sim::most_bytes(plan.payloads, history, life, since - plan.moment());
+  }
 };
 
 }  // namespace ron::sim

@@ -199,9 +199,9 @@ bool Talk::take_answer(Asked& asked) {
   exchange.first_on_connection = answers_++ == 0;
   exchange.sent_whole = asked.sent_whole;
   exchange.heavy_requests = scene_.heavy[life_];
-  exchange.known_bytes = scene_.known_bytes;
+  if (answer_.status >= 400) exchange.most_bytes = scene_.most_bytes(life_, asked.begun);
   const Judgement judgement = judge(exchange);
-  if (asked.operation) scene_.history.end(*asked.operation, judgement.result);
+  if (asked.operation) scene_.history.end(*asked.operation, judgement.result, now());
   last_outcome_ = judgement.outcome;
   const bool is_probe = asked.request.kind == Kind::Ready;
   ++scene_.journal.tally.outcomes[(is_probe ? "readyz " : "") + judgement.outcome];
@@ -235,7 +235,7 @@ void Talk::no_answer(Asked& asked, std::string_view why, bool server_will_not) {
   note(asked.request.text() + " -> no answer: " + std::string(why));
   if (!asked.operation) return;
   const bool may_happen = asked.sent_whole && !server_will_not;
-  scene_.history.end(*asked.operation, may_happen ? Result::Unknown : Result::Nothing);
+  scene_.history.end(*asked.operation, may_happen ? Result::Unknown : Result::Nothing, now());
 }
 
 Task<void> Talk::sit_idle() {

@@ -30,9 +30,6 @@ class TextFile final : public platform::File {
       std::uint64_t, std::vector<base::Buffer>) override {
     co_return base::fail(base::Code::Internal, "not for writing");
   }
-  platform::Task<base::Result<void>> preallocate(std::uint64_t) override {
-    co_return base::Result<void>();
-  }
   platform::Task<base::Result<void>> sync() override { co_return base::Result<void>(); }
   platform::Task<base::Result<std::uint64_t>> size() override { co_return text_.size(); }
   platform::Task<base::Result<void>> truncate(std::uint64_t) override {

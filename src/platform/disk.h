@@ -51,9 +51,6 @@ class File {
   // have been written.
   virtual Task<base::Result<std::vector<base::Buffer>>> write_gather(
       std::uint64_t offset, std::vector<base::Buffer> pieces) = 0;
-  // Takes room on the medium for a file of this length, which stays as long as it is. A file system
-  // that cannot is no failure; one that has no room is StorageFull.
-  virtual Task<base::Result<void>> preallocate(std::uint64_t bytes) = 0;
   // Data and the size needed to read it back are on the medium when this returns.
   virtual Task<base::Result<void>> sync() = 0;
   virtual Task<base::Result<std::uint64_t>> size() = 0;

@@ -112,19 +112,6 @@ Task<void> from_memory(Disk* disk, std::string root) {
 }
 TEST_P(DiskContract, MemoryAnswersWholeReadsOrNone) { play(from_memory); }
 
-Task<void> take_room(Disk* disk, std::string root) {
-  const std::unique_ptr<File> file = co_await open_ok(disk, root + "/f", kCreate);
-  EXPECT_TRUE(co_await write_text(file.get(), 0, "abc"));
-  EXPECT_TRUE((co_await file->preallocate(1'000'000)).has_value());
-  EXPECT_TRUE((co_await file->preallocate(0)).has_value());
-  EXPECT_EQ(co_await read_text(file.get(), 0, 10), "abc");
-  const base::Result<std::uint64_t> size = co_await file->size();
-  EXPECT_EQ(*size, 3U);
-  const auto read_only = co_await open_ok(disk, root + "/f", {OpenMode::ReadExisting, false});
-  EXPECT_FALSE((co_await read_only->preallocate(1'000'000)).has_value());
-}
-TEST_P(DiskContract, TakingRoomLeavesTheLength) { play(take_room); }
-
 Task<void> open_modes(Disk* disk, std::string root) {
   const std::string path = root + "/f";
   EXPECT_EQ(code_of(co_await disk->open(path, {OpenMode::ReadExisting, false})), Code::NotFound);

@@ -1,6 +1,8 @@
 #include "volume/entry.h"
 
 #include <cassert>
+#include <type_traits>
+#include <utility>
 
 #include "volume/codec.h"
 
@@ -32,34 +34,159 @@ std::string id_key(std::string_view prefix, const base::ObjectId& id) {
   return std::move(out).take();
 }
 
-void put(FieldWriter& out, const Place& place) {
-  out.u64(place.segment);
-  out.u64(place.offset);
-  out.u32(place.head_bytes);
-  out.u32(place.payload_bytes);
+// Writes the fields it is shown.
+class EntryWriter {
+ public:
+  template <class Entry>
+  using Shown = const Entry&;
+
+  EntryWriter() { out_.u8(kVersion); }
+  template <class... Fields>
+  void operator()(const Fields&... fields) {
+    (field(fields), ...);
+  }
+  [[nodiscard]] std::string take() && noexcept { return std::move(out_).take(); }
+
+ private:
+  void field(std::uint32_t number) { out_.u32(number); }
+  void field(std::uint64_t number) { out_.u64(number); }
+  void field(std::int64_t number) { out_.i64(number); }
+  void field(bool flag) { out_.u8(flag ? 1 : 0); }
+  void field(const b3::ChainingValue& value) { out_.value(value); }
+  void field(const base::ObjectId& id) { out_.id(id); }
+  void field(const UploadId& id) { out_.ulid(id); }
+  void field(const std::string& tenant) {
+    assert(tenant.size() <= kTenantBytes);
+    out_.u8(static_cast<std::uint8_t>(tenant.size()));
+    out_.text(tenant);
+  }
+  template <class Value>
+  void field(const std::optional<Value>& value) {
+    field(value.has_value());
+    if (value) field(*value);
+  }
+  template <class State>
+    requires std::is_enum_v<State>
+  void field(State state) {
+    out_.u8(static_cast<std::uint8_t>(state));
+  }
+  void field(const Place& place);
+
+  FieldWriter out_;
+};
+
+// Reads the fields it is shown. Nothing read is to be believed before complete() is asked.
+class EntryReader {
+ public:
+  template <class Entry>
+  using Shown = Entry&;
+
+  explicit EntryReader(std::string_view value) : in_(value) { ok_ = in_.u8() == kVersion; }
+  template <class... Fields>
+  void operator()(Fields&... fields) {
+    (field(fields), ...);
+  }
+  [[nodiscard]] bool complete() const noexcept { return ok_ && in_.complete(); }
+
+ private:
+  void field(std::uint32_t& number) { number = in_.u32(); }
+  void field(std::uint64_t& number) { number = in_.u64(); }
+  void field(std::int64_t& number) { number = in_.i64(); }
+  void field(bool& flag) { flag = in_.flag(); }
+  void field(b3::ChainingValue& value) { value = in_.value(); }
+  void field(base::ObjectId& id) { id = in_.id(); }
+  void field(UploadId& id) { id = in_.ulid(); }
+  void field(std::string& tenant) {
+    const std::size_t length = in_.u8();
+    ok_ = ok_ && length <= kTenantBytes;
+    tenant = in_.text(length);
+  }
+  template <class Value>
+  void field(std::optional<Value>& value) {
+    if (in_.flag()) field(value.emplace());
+  }
+  template <class State>
+    requires std::is_enum_v<State>
+  void field(State& state) {
+    const std::uint8_t number = in_.u8();
+    ok_ = ok_ && number >= 1 && number <= 3;
+    state = static_cast<State>(number);
+  }
+  void field(Place& place);
+
+  FieldReader in_;
+  bool ok_;
+};
+
+// The fields of each entry, in the order of their bytes: written and read by the same list.
+template <class Visit>
+void show(Visit& visit, typename Visit::template Shown<Place> place) {
+  visit(place.segment, place.offset, place.head_bytes, place.payload_bytes);
 }
-void get(FieldReader& in, Place& place) {
-  place.segment = in.u64();
-  place.offset = in.u64();
-  place.head_bytes = in.u32();
-  place.payload_bytes = in.u32();
+template <class Visit>
+void show(Visit& visit, typename Visit::template Shown<ObjectEntry> entry) {
+  visit(entry.state, entry.sequence, entry.place, entry.length, entry.origin, entry.killed,
+        entry.upload, entry.tenant);
+}
+template <class Visit>
+void show(Visit& visit, typename Visit::template Shown<UploadEntry> entry) {
+  visit(entry.state, entry.sequence, entry.place, entry.length, entry.origin, entry.killed,
+        entry.expires_unix_s, entry.address, entry.tenant);
+}
+template <class Visit>
+void show(Visit& visit, typename Visit::template Shown<PartEntry> entry) {
+  visit(entry.sequence, entry.place, entry.value);
+}
+template <class Visit>
+void show(Visit& visit, typename Visit::template Shown<SegmentEntry> entry) {
+  visit(entry.bytes, entry.live_bytes);
+}
+template <class Visit>
+void show(Visit& visit, typename Visit::template Shown<Usage> usage) {
+  visit(usage.bytes, usage.objects);
+}
+template <class Visit>
+void show(Visit& visit, typename Visit::template Shown<QuarantineEntry> entry) {
+  visit(entry.group, entry.found_unix_s);
+}
+template <class Visit>
+void show(Visit& visit, typename Visit::template Shown<MetaEntry> entry) {
+  visit(entry.segment, entry.offset, entry.next_sequence, entry.open_uploads, entry.complete);
 }
 
-void put_tenant(FieldWriter& out, std::string_view tenant) {
-  assert(tenant.size() <= kTenantBytes);
-  out.u8(static_cast<std::uint8_t>(tenant.size()));
-  out.text(tenant);
-}
-bool get_tenant(FieldReader& in, std::string& tenant) {
-  const std::size_t length = in.u8();
-  tenant = in.text(length);
-  return length <= kTenantBytes;
-}
+void EntryWriter::field(const Place& place) { show(*this, place); }
+void EntryReader::field(Place& place) { show(*this, place); }
 
+// What the fields alone do not say: values that this code never writes.
 bool sound(const Place& place) noexcept {
   return place.head_bytes >= kFixedHeadBytes + kChecksumBytes &&
          place.head_bytes <= kMaxHeadBytes && place.payload_bytes <= kMaxPayloadBytes &&
          place.offset <= UINT64_MAX - place.stored_bytes();
+}
+bool sound(const ObjectEntry& entry) noexcept {
+  using State = ObjectEntry::State;
+  if (entry.state == State::Stored && entry.length != entry.place.payload_bytes) return false;
+  if (entry.state == State::Composed && !entry.upload) return false;
+  return sound(entry.place);
+}
+bool sound(const UploadEntry& entry) noexcept {
+  const bool committed = entry.state == UploadEntry::State::Committed;
+  return sound(entry.place) && (!committed || entry.address);
+}
+bool sound(const PartEntry& entry) noexcept {
+  const std::uint32_t bytes = entry.place.payload_bytes;
+  return sound(entry.place) && bytes > 0 && bytes <= kPartBytes;
+}
+bool sound(const SegmentEntry& entry) noexcept { return entry.live_bytes <= entry.bytes; }
+bool sound(const Usage&) noexcept { return true; }
+bool sound(const QuarantineEntry&) noexcept { return true; }
+bool sound(const MetaEntry&) noexcept { return true; }
+
+template <class Entry>
+std::string encode_entry(const Entry& entry) {
+  EntryWriter out;
+  show(out, entry);
+  return std::move(out).take();
 }
 
 // The text after the kind, if the key is of that kind.
@@ -118,178 +245,34 @@ std::optional<std::uint64_t> parse_segment_key(std::string_view key) {
   return in->complete() ? std::optional(segment) : std::nullopt;
 }
 
-std::string encode(const ObjectEntry& entry) {
-  FieldWriter out;
-  out.u8(kVersion);
-  out.u8(static_cast<std::uint8_t>(entry.state));
-  out.u64(entry.sequence);
-  put(out, entry.place);
-  out.u64(entry.length);
-  out.u64(entry.origin);
-  out.u64(entry.killed);
-  out.u8(entry.upload ? 1 : 0);
-  if (entry.upload) out.ulid(*entry.upload);
-  put_tenant(out, entry.tenant);
-  return std::move(out).take();
+std::optional<std::string> parse_usage_key(std::string_view key) {
+  if (!key.starts_with(kUsageKeys)) return std::nullopt;
+  return std::string(key.substr(kUsageKeys.size()));
 }
 
-template <>
-std::optional<ObjectEntry> parse_entry<ObjectEntry>(std::string_view value) {
-  FieldReader in(value);
-  ObjectEntry entry;
-  if (in.u8() != kVersion) return std::nullopt;
-  const std::uint8_t state = in.u8();
-  if (state < 1 || state > 3) return std::nullopt;
-  entry.state = static_cast<ObjectEntry::State>(state);
-  entry.sequence = in.u64();
-  get(in, entry.place);
-  entry.length = in.u64();
-  entry.origin = in.u64();
-  entry.killed = in.u64();
-  if (in.flag()) entry.upload = in.ulid();
-  if (!get_tenant(in, entry.tenant) || !in.complete() || !sound(entry.place)) return std::nullopt;
-  if (entry.state == ObjectEntry::State::Stored && entry.length != entry.place.payload_bytes) {
-    return std::nullopt;
-  }
-  if (entry.state == ObjectEntry::State::Composed && !entry.upload) return std::nullopt;
+std::string encode(const ObjectEntry& entry) { return encode_entry(entry); }
+std::string encode(const UploadEntry& entry) { return encode_entry(entry); }
+std::string encode(const PartEntry& entry) { return encode_entry(entry); }
+std::string encode(const SegmentEntry& entry) { return encode_entry(entry); }
+std::string encode(const Usage& usage) { return encode_entry(usage); }
+std::string encode(const QuarantineEntry& entry) { return encode_entry(entry); }
+std::string encode(const MetaEntry& entry) { return encode_entry(entry); }
+
+template <class Entry>
+std::optional<Entry> parse_entry(std::string_view value) {
+  EntryReader in(value);
+  std::optional<Entry> entry(std::in_place);
+  show(in, *entry);
+  if (!in.complete() || !sound(*entry)) entry.reset();
   return entry;
 }
 
-std::string encode(const UploadEntry& entry) {
-  FieldWriter out;
-  out.u8(kVersion);
-  out.u8(static_cast<std::uint8_t>(entry.state));
-  out.u64(entry.sequence);
-  put(out, entry.place);
-  out.u64(entry.length);
-  out.u64(entry.origin);
-  out.u64(entry.killed);
-  out.i64(entry.expires_unix_s);
-  out.u8(entry.address ? 1 : 0);
-  if (entry.address) out.id(*entry.address);
-  put_tenant(out, entry.tenant);
-  return std::move(out).take();
-}
-
-template <>
-std::optional<UploadEntry> parse_entry<UploadEntry>(std::string_view value) {
-  FieldReader in(value);
-  UploadEntry entry;
-  if (in.u8() != kVersion) return std::nullopt;
-  const std::uint8_t state = in.u8();
-  if (state < 1 || state > 3) return std::nullopt;
-  entry.state = static_cast<UploadEntry::State>(state);
-  entry.sequence = in.u64();
-  get(in, entry.place);
-  entry.length = in.u64();
-  entry.origin = in.u64();
-  entry.killed = in.u64();
-  entry.expires_unix_s = in.i64();
-  if (in.flag()) entry.address = in.id();
-  if (!get_tenant(in, entry.tenant) || !in.complete() || !sound(entry.place)) return std::nullopt;
-  if (entry.state == UploadEntry::State::Committed && !entry.address) return std::nullopt;
-  return entry;
-}
-
-std::string encode(const PartEntry& entry) {
-  FieldWriter out;
-  out.u8(kVersion);
-  out.u64(entry.sequence);
-  put(out, entry.place);
-  out.value(entry.value);
-  return std::move(out).take();
-}
-
-template <>
-std::optional<PartEntry> parse_entry<PartEntry>(std::string_view value) {
-  FieldReader in(value);
-  PartEntry entry;
-  if (in.u8() != kVersion) return std::nullopt;
-  entry.sequence = in.u64();
-  get(in, entry.place);
-  entry.value = in.value();
-  const bool sized = entry.place.payload_bytes > 0 && entry.place.payload_bytes <= kPartBytes;
-  if (!in.complete() || !sound(entry.place) || !sized) return std::nullopt;
-  return entry;
-}
-
-std::string encode(const SegmentEntry& entry) {
-  FieldWriter out;
-  out.u8(kVersion);
-  out.u64(entry.bytes);
-  out.u64(entry.live_bytes);
-  return std::move(out).take();
-}
-
-template <>
-std::optional<SegmentEntry> parse_entry<SegmentEntry>(std::string_view value) {
-  FieldReader in(value);
-  SegmentEntry entry;
-  if (in.u8() != kVersion) return std::nullopt;
-  entry.bytes = in.u64();
-  entry.live_bytes = in.u64();
-  if (!in.complete() || entry.live_bytes > entry.bytes) return std::nullopt;
-  return entry;
-}
-
-std::string encode(const Usage& usage) {
-  FieldWriter out;
-  out.u8(kVersion);
-  out.u64(usage.bytes);
-  out.u64(usage.objects);
-  return std::move(out).take();
-}
-
-template <>
-std::optional<Usage> parse_entry<Usage>(std::string_view value) {
-  FieldReader in(value);
-  Usage usage;
-  if (in.u8() != kVersion) return std::nullopt;
-  usage.bytes = in.u64();
-  usage.objects = in.u64();
-  return in.complete() ? std::optional(usage) : std::nullopt;
-}
-
-std::string encode(const QuarantineEntry& entry) {
-  FieldWriter out;
-  out.u8(kVersion);
-  out.u64(entry.group);
-  out.i64(entry.found_unix_s);
-  return std::move(out).take();
-}
-
-template <>
-std::optional<QuarantineEntry> parse_entry<QuarantineEntry>(std::string_view value) {
-  FieldReader in(value);
-  QuarantineEntry entry;
-  if (in.u8() != kVersion) return std::nullopt;
-  entry.group = in.u64();
-  entry.found_unix_s = in.i64();
-  return in.complete() ? std::optional(entry) : std::nullopt;
-}
-
-std::string encode(const MetaEntry& entry) {
-  FieldWriter out;
-  out.u8(kVersion);
-  out.u64(entry.segment);
-  out.u64(entry.offset);
-  out.u64(entry.next_sequence);
-  out.u64(entry.open_uploads);
-  out.u8(entry.complete ? 1 : 0);
-  return std::move(out).take();
-}
-
-template <>
-std::optional<MetaEntry> parse_entry<MetaEntry>(std::string_view value) {
-  FieldReader in(value);
-  MetaEntry entry;
-  if (in.u8() != kVersion) return std::nullopt;
-  entry.segment = in.u64();
-  entry.offset = in.u64();
-  entry.next_sequence = in.u64();
-  entry.open_uploads = in.u64();
-  entry.complete = in.flag();
-  return in.complete() ? std::optional(entry) : std::nullopt;
-}
+template std::optional<ObjectEntry> parse_entry(std::string_view value);
+template std::optional<UploadEntry> parse_entry(std::string_view value);
+template std::optional<PartEntry> parse_entry(std::string_view value);
+template std::optional<SegmentEntry> parse_entry(std::string_view value);
+template std::optional<Usage> parse_entry(std::string_view value);
+template std::optional<QuarantineEntry> parse_entry(std::string_view value);
+template std::optional<MetaEntry> parse_entry(std::string_view value);
 
 }  // namespace ron::volume

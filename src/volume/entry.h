@@ -122,6 +122,7 @@ struct PartKey {
 };
 std::optional<PartKey> parse_part_key(std::string_view key);
 std::optional<std::uint64_t> parse_segment_key(std::string_view key);
+std::optional<std::string> parse_usage_key(std::string_view key);
 
 std::string encode(const ObjectEntry& entry);
 std::string encode(const UploadEntry& entry);
@@ -131,22 +132,8 @@ std::string encode(const Usage& usage);
 std::string encode(const QuarantineEntry& entry);
 std::string encode(const MetaEntry& entry);
 
-// Nothing when the value is damaged.
+// Nothing when the value is damaged. For the entries above.
 template <class Entry>
-std::optional<Entry> parse_entry(std::string_view value) = delete;
-template <>
-std::optional<ObjectEntry> parse_entry<ObjectEntry>(std::string_view value);
-template <>
-std::optional<UploadEntry> parse_entry<UploadEntry>(std::string_view value);
-template <>
-std::optional<PartEntry> parse_entry<PartEntry>(std::string_view value);
-template <>
-std::optional<SegmentEntry> parse_entry<SegmentEntry>(std::string_view value);
-template <>
-std::optional<Usage> parse_entry<Usage>(std::string_view value);
-template <>
-std::optional<QuarantineEntry> parse_entry<QuarantineEntry>(std::string_view value);
-template <>
-std::optional<MetaEntry> parse_entry<MetaEntry>(std::string_view value);
+std::optional<Entry> parse_entry(std::string_view value);
 
 }  // namespace ron::volume

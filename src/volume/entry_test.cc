@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "b3/hash.h"
+#include "base/encoding.h"
+
 namespace ron::volume {
 namespace {
 
@@ -30,8 +33,46 @@ TEST(Entry, ParsesExactlyWhatItEncodes) {
       UploadEntry{UploadEntry::State::Ended, 1, kPlace, 77, 2, 3, 5, base::ObjectId(), "t"});
   expect_strict(PartEntry{3, kPlace, {}});
   expect_strict(SegmentEntry{100, 50});
+  expect_strict(Usage{5, 6});
   expect_strict(QuarantineEntry{1, 2});
   expect_strict(MetaEntry{1, 2, 3, 4, true});
+}
+
+std::string hex(std::string_view text) { return base::to_hex(base::as_bytes(text)); }
+
+std::string without_blanks(std::string text) {
+  std::erase(text, ' ');
+  return text;
+}
+
+// What is on disks out there has to be read tomorrow, too.
+TEST(Entry, BytesStayAsTheyAre) {
+  const std::string place = " 0400000000000000 6000000000000000 c8000000 e8030000 ";
+  const std::string origin_and_killed = " 0200000000000000 0300000000000000 ";
+  const base::ObjectId id = b3::hash(base::as_bytes("x"));
+  const UploadId upload(1, 2, 3);
+  b3::ChainingValue value;
+  value.bytes[31] = std::byte{7};
+  const auto expect = [](const auto& entry, const std::string& bytes) {
+    EXPECT_EQ(hex(encode(entry)), without_blanks(bytes));
+  };
+  expect(ObjectEntry{ObjectEntry::State::Composed, 9, kPlace, 1000, 2, 3, upload, "t"},
+         "01 02 0900000000000000" + place + "e803000000000000" + origin_and_killed + "01" +
+             hex(upload.text()) + "01 74");
+  expect(ObjectEntry{ObjectEntry::State::Gone, 9, kPlace, 0, 2, 3, {}, ""},
+         "01 03 0900000000000000" + place + "0000000000000000" + origin_and_killed + "00 00");
+  expect(UploadEntry{UploadEntry::State::Ended, 1, kPlace, 77, 2, 3, -5, id, "tt"},
+         "01 03 0100000000000000" + place + "4d00000000000000" + origin_and_killed +
+             "fbffffffffffffff 01" + hex(base::as_text(id.digest())) + "02 7474");
+  expect(UploadEntry{UploadEntry::State::Open, 1, kPlace, 77, 2, 3, 5, {}, ""},
+         "01 01 0100000000000000" + place + "4d00000000000000" + origin_and_killed +
+             "0500000000000000 00 00");
+  expect(PartEntry{3, kPlace, value}, "01 0300000000000000" + place + std::string(62, '0') + "07");
+  expect(SegmentEntry{100, 50}, "01 6400000000000000 3200000000000000");
+  expect(Usage{5, 6}, "01 0500000000000000 0600000000000000");
+  expect(QuarantineEntry{1, -1}, "01 0100000000000000 ffffffffffffffff");
+  expect(MetaEntry{1, 2, 3, 4, true},
+         "01 0100000000000000 0200000000000000 0300000000000000 0400000000000000 01");
 }
 
 TEST(Entry, ImpossibleValuesAreDamage) {

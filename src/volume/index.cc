@@ -84,6 +84,24 @@ Task<Result<std::vector<KeyValuePair>>> scan_all(platform::KeyValue* index,
   }
 }
 
+// Fills the map with all entries under the prefix.
+template <class Map>
+Task<Result<void>> load(platform::KeyValue* index, std::string_view prefix,
+                        std::optional<typename Map::key_type> (*parse_key)(std::string_view),
+                        Map* into) {
+  auto pairs = co_await scan_all(index, prefix);
+  if (!pairs) co_return base::fail(std::move(pairs.error()));
+  for (const auto& [key, value] : *pairs) {
+    auto name = parse_key(key);
+    const auto entry = parse_entry<typename Map::mapped_type>(value);
+    if (!name || !entry) {
+      co_return base::fail(damaged_index("an entry under " + std::string(prefix)));
+    }
+    into->insert_or_assign(std::move(*name), *entry);
+  }
+  co_return Result<void>();
+}
+
 }  // namespace
 
 base::Error damaged_index(std::string_view what) {
@@ -99,29 +117,10 @@ Task<Result<Ledger>> load_ledger(platform::KeyValue* index) {
     if (!parsed) co_return base::fail(damaged_index("its position"));
     ledger.meta = *parsed;
   }
-  auto segments = co_await scan_all(index, kSegmentKeys);
-  if (!segments) co_return base::fail(std::move(segments.error()));
-  for (const auto& [key, value] : *segments) {
-    const auto number = parse_segment_key(key);
-    const auto entry = parse_entry<SegmentEntry>(value);
-    if (!number || !entry) co_return base::fail(damaged_index("a segment"));
-    ledger.segments[*number] = *entry;
-  }
-  auto usage = co_await scan_all(index, kUsageKeys);
-  if (!usage) co_return base::fail(std::move(usage.error()));
-  for (const auto& [key, value] : *usage) {
-    const auto entry = parse_entry<Usage>(value);
-    if (!entry) co_return base::fail(damaged_index("a tenant"));
-    ledger.usage[key.substr(kUsageKeys.size())] = *entry;
-  }
-  auto quarantine = co_await scan_all(index, kQuarantineKeys);
-  if (!quarantine) co_return base::fail(std::move(quarantine.error()));
-  for (const auto& [key, value] : *quarantine) {
-    const auto id = parse_object_key(key);
-    const auto entry = parse_entry<QuarantineEntry>(value);
-    if (!id || !entry) co_return base::fail(damaged_index("a quarantined object"));
-    ledger.quarantine[*id] = *entry;
-  }
+  auto loaded = co_await load(index, kSegmentKeys, parse_segment_key, &ledger.segments);
+  if (loaded) loaded = co_await load(index, kUsageKeys, parse_usage_key, &ledger.usage);
+  if (loaded) loaded = co_await load(index, kQuarantineKeys, parse_object_key, &ledger.quarantine);
+  if (!loaded) co_return base::fail(std::move(loaded.error()));
   co_return ledger;
 }
 

@@ -20,7 +20,7 @@ struct Tuning {
 struct Options {
   std::string directory;                         // made if it is not there; its parent is
   std::uint64_t segment_bytes = 1 * base::kGiB;  // a new segment is begun beyond this
-  std::uint64_t index_cache_bytes = 64 * base::kMiB;
+  std::uint64_t index_cache_bytes = 0;           // for blocks of the index that were read from disk
   std::uint64_t part_table_bytes = 32 * base::kMiB;  // part tables of large objects kept in memory
   base::Duration compact_every = std::chrono::seconds(30);
   std::uint32_t compact_dead_percent = 50;

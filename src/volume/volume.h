@@ -104,6 +104,7 @@ struct Piece {
 struct Usage {
   std::uint64_t bytes = 0;
   std::uint64_t objects = 0;
+  friend bool operator==(const Usage&, const Usage&) = default;
 };
 
 struct VolumeStats {

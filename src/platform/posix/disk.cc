@@ -137,17 +137,6 @@ class PosixFile final : public File {
     return failed("cannot lock", path_, errno);
   }
 
-  Task<base::Result<void>> preallocate(std::uint64_t bytes) override {
-    if (bytes == 0) co_return base::Result<void>();
-    if (bytes > kLargestOffset) co_return failed("cannot take room for", path_, EFBIG);
-    const int error = co_await on_pool(&disk_.pool_, [file = file_, bytes] {
-      const auto length = static_cast<off_t>(bytes);
-      const int outcome = fallocate(file->get(), FALLOC_FL_KEEP_SIZE, 0, length);
-      return outcome == 0 || errno == EOPNOTSUPP || errno == ENOSYS ? 0 : errno;
-    });
-    co_return outcome_of(error, "cannot take room for", path_);
-  }
-
  private:
   std::unique_ptr<FileOp> make(FileOp::Kind kind, std::uint64_t offset,
                                std::vector<base::Buffer> pieces) const {

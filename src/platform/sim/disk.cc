@@ -101,13 +101,6 @@ class SimFile final : public File {
     co_return result;
   }
 
-  // Files take their room when they are written.
-  Task<base::Result<void>> preallocate(std::uint64_t) override {
-    int refused = refuse(0, 0);
-    if (options_.mode == OpenMode::ReadExisting) refused = EBADF;
-    co_return refused == 0 ? base::Result<void>() : failed("cannot take room for", path_, refused);
-  }
-
   Task<base::Result<void>> sync() override {
     const int refused = refuse(0, 0);
     if (refused != 0) co_return failed("cannot sync", path_, refused);
