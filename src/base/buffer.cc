@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -28,7 +29,9 @@ std::byte* fresh(std::size_t room) {
 
 #ifdef RON_PLAIN_BUFFERS
 
-// Sanitizers see every buffer as its own allocation of exactly its size.
+const bool kRecycling = false;
+
+// Exactly its size, so that a sanitizer notices the first byte behind it.
 std::byte* take_pages(std::size_t bytes, std::size_t& room) {
   room = bytes;
   return fresh(bytes);
@@ -36,6 +39,8 @@ std::byte* take_pages(std::size_t bytes, std::size_t& room) {
 void give_pages(std::byte* data, std::size_t) noexcept { ::operator delete(data, kAlignment); }
 
 #else
+
+const bool kRecycling = true;
 
 namespace {
 
@@ -69,41 +74,80 @@ struct FreeBlock {
   FreeBlock* next;
 };
 
+// Free blocks by class, up to a number of bytes. Not locked.
+class Shelf {
+ public:
+  explicit constexpr Shelf(std::size_t cap_bytes) : cap_bytes_(cap_bytes) {}
+
+  // False when it does not fit any more.
+  bool put(std::byte* data, std::size_t room, std::size_t index) noexcept {
+    if (bytes_ + room > cap_bytes_) return false;
+    bytes_ += room;
+    free_[index] = new (data) FreeBlock{free_[index]};
+    return true;
+  }
+  // Null when there is none.
+  std::byte* take(std::size_t room, std::size_t index) noexcept {
+    if (free_[index] == nullptr) return nullptr;
+    bytes_ -= room;
+    return reinterpret_cast<std::byte*>(std::exchange(free_[index], free_[index]->next));
+  }
+  // Frees all and takes nothing from now on.
+  void close() noexcept {
+    cap_bytes_ = 0;
+    for (FreeBlock*& block : free_) {
+      while (block != nullptr) ::operator delete(std::exchange(block, block->next), kAlignment);
+    }
+    bytes_ = 0;
+  }
+
+ private:
+  std::array<FreeBlock*, kClasses> free_{};
+  std::size_t bytes_ = 0;
+  std::size_t cap_bytes_;
+};
+
 struct Kept {
-  std::array<FreeBlock*, kClasses> free{};
-  std::size_t bytes = 0;
+  Shelf shelf{Buffer::kKeptBytes};
 
   Kept() = default;
   Kept(const Kept&) = delete;
   Kept& operator=(const Kept&) = delete;
-  ~Kept() {
-    for (FreeBlock* block : free) {
-      while (block != nullptr) ::operator delete(std::exchange(block, block->next), kAlignment);
-    }
-    bytes = Buffer::kKeptBytes;  // what this thread frees from now on is not kept
-  }
+  ~Kept() { shelf.close(); }
 };
 
 thread_local Kept kept;
+
+// What threads have no room for waits here for threads that have none. Never destroyed: a thread
+// may outlive the statics.
+struct Shared {
+  std::mutex mutex;
+  Shelf shelf{Buffer::kSharedBytes};
+};
+constinit Shared shared;
 
 }  // namespace
 
 std::byte* take_pages(std::size_t bytes, std::size_t& room) {
   room = room_for(bytes);
   const std::size_t index = class_of(room);
-  if (index == kClasses || kept.free[index] == nullptr) return fresh(room);
-  kept.bytes -= room;
-  return reinterpret_cast<std::byte*>(std::exchange(kept.free[index], kept.free[index]->next));
+  if (index == kClasses) return fresh(room);
+  std::byte* block = kept.shelf.take(room, index);
+  if (block == nullptr) {
+    const std::lock_guard lock(shared.mutex);
+    block = shared.shelf.take(room, index);
+  }
+  return block != nullptr ? block : fresh(room);
 }
 
 void give_pages(std::byte* data, std::size_t room) noexcept {
   const std::size_t index = class_of(room);
-  if (index == kClasses || kept.bytes + room > Buffer::kKeptBytes) {
-    ::operator delete(data, kAlignment);
-    return;
+  bool is_kept = index != kClasses && kept.shelf.put(data, room, index);
+  if (!is_kept && index != kClasses) {
+    const std::lock_guard lock(shared.mutex);
+    is_kept = shared.shelf.put(data, room, index);
   }
-  kept.bytes += room;
-  kept.free[index] = new (data) FreeBlock{kept.free[index]};
+  if (!is_kept) ::operator delete(data, kAlignment);
 }
 
 #endif

@@ -1,9 +1,10 @@
 // Buffer: owned bytes, move-only; from one page on, aligned for direct I/O. Contents are
 // uninitialised until written.
 //
-// Large buffers are recycled per thread: what bodies and reads use comes and goes thousands of
-// times a second, and fresh pages from the kernel cost more than filling them. Each thread keeps at
-// most kKeptBytes.
+// Large buffers are recycled: what bodies and reads use comes and goes thousands of times a second,
+// and fresh pages from the kernel cost more than filling them. Each thread keeps at most
+// kKeptBytes, and all together kSharedBytes more: a body is taken where it arrives and given back
+// where it was written, often on another core.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,9 @@
 namespace ron::base {
 
 namespace detail {
+
+// Not under sanitizers, which see every buffer as an allocation of its own.
+extern const bool kRecycling;
 
 // Page-aligned memory of at least `bytes`; `room` says how much it really is.
 std::byte* take_pages(std::size_t bytes, std::size_t& room);
@@ -37,6 +41,8 @@ class Buffer {
   static constexpr std::size_t kPageBytes = 4096;
   // What a thread keeps for later at most.
   static constexpr std::size_t kKeptBytes = std::size_t{8} << 20;
+  // What the process keeps besides, for all threads.
+  static constexpr std::size_t kSharedBytes = std::size_t{32} << 20;
 
   Buffer() = default;
   explicit Buffer(std::size_t bytes) : data_(allocate(bytes)), size_(bytes), capacity_(bytes) {}

@@ -3,12 +3,16 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 namespace ron::base {
 namespace {
+
+constexpr std::size_t kBytes = std::size_t{1} << 20;
 
 bool page_aligned(const Buffer& buffer) {
   return reinterpret_cast<std::uintptr_t>(buffer.data()) % Buffer::kPageBytes == 0;
@@ -52,6 +56,40 @@ TEST(Buffer, LiveBuffersNeverOverlap) {
     std::memset(buffer.data(), i & 0xff, buffer.size());
     live.push_back({std::move(buffer), i & 0xff});
   }
+}
+
+// A body is taken where it arrives and given back where it was written.
+TEST(Buffer, IsRecycledAcrossThreads) {
+  constexpr std::size_t kCount = (Buffer::kKeptBytes + Buffer::kSharedBytes) / kBytes;
+  std::vector<Buffer> buffers;
+  std::set<const std::byte*> given;
+  for (std::size_t i = 0; i < kCount; ++i) given.insert(buffers.emplace_back(kBytes).data());
+  std::thread([those = std::move(buffers)]() mutable { those.clear(); }).join();
+  constexpr std::size_t kAgain = Buffer::kSharedBytes / kBytes;
+  std::size_t recycled = 0;
+  for (std::size_t i = 0; i < kAgain; ++i) {
+    recycled += given.count(buffers.emplace_back(kBytes).data());
+  }
+  EXPECT_GE(recycled, detail::kRecycling ? kAgain : 0);
+}
+
+TEST(Buffer, LiveBuffersOfSeveralThreadsNeverOverlap) {
+  const auto churn = [](std::byte mark) {
+    for (int round = 0; round < 20; ++round) {
+      std::vector<Buffer> live;
+      for (int i = 0; i < 12; ++i) {
+        Buffer& buffer = live.emplace_back(kBytes);
+        std::memset(buffer.data(), static_cast<int>(mark), buffer.size());
+      }
+      for (const Buffer& buffer : live) {
+        ASSERT_EQ(buffer.data()[0], mark);
+        ASSERT_EQ(buffer.data()[kBytes - 1], mark);
+      }
+    }
+  };
+  std::thread other(churn, std::byte{1});
+  churn(std::byte{2});
+  other.join();
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ void declare_client_flags(CLI::App& command, ClientFlags& flags) {
       ->type_name("URL");
   command.add_option("--token", flags.token_file, "The file with the token, default RON_TOKEN")
       ->type_name("FILE");
-  command.add_option("--jobs", flags.jobs, "Requests in flight, default 8")
+  command.add_option("--jobs", flags.jobs, "Requests in flight, default 16")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, kMostJobs));
   command.add_flag("-q,--quiet", flags.quiet, "No progress and no notes, only errors");

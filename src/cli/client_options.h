@@ -20,7 +20,7 @@ struct ClientFlags {
   std::string admin_url = "http://127.0.0.1:9081";
   std::string token_file;
   std::string data = "ron-data";
-  std::size_t jobs = 8;
+  std::size_t jobs = 16;
   bool quiet = false;
 };
 
@@ -29,7 +29,7 @@ struct ClientOptions {
   platform::Endpoint server;
   platform::Endpoint admin;
   std::string token;  // empty: none was found, which is enough for public reads
-  std::size_t jobs = 8;
+  std::size_t jobs = 16;
   bool quiet = false;
 };
 

@@ -30,7 +30,7 @@ struct Options {
 };
 
 // Bounds of one batch of the writer.
-inline constexpr std::uint64_t kBatchBytes = 8 * base::kMiB;
+inline constexpr std::uint64_t kBatchBytes = 16 * base::kMiB;
 inline constexpr std::size_t kBatchJobs = 1024;
 // The index is flushed when more log than this would have to be replayed.
 inline constexpr std::uint64_t kReplayBytes = 64 * base::kMiB;

@@ -50,6 +50,9 @@ FileDone perform_blocking(FileOp& op) {
         break;
     }
     if (op.advance(outcome < 0 ? -errno : outcome, error)) break;
+    if (op.in_steps() && outcome > 0) {
+      static_cast<void>(sync_file_range(fd, at, outcome, SYNC_FILE_RANGE_WRITE));
+    }
   }
   return {error, std::move(op.pieces)};
 }

@@ -50,7 +50,7 @@ void FileOp::set_pieces(std::vector<base::Buffer> those) {
 std::span<const iovec> FileOp::next_spans() noexcept {
   spans.clear();
   std::size_t skip = moved;
-  std::size_t room = kBytesPerCall;
+  std::size_t room = in_steps() ? kStepBytes : kBytesPerCall;
   for (base::Buffer& piece : pieces) {
     if (room == 0 || spans.size() == IOV_MAX) break;
     const std::size_t skipped = std::min(skip, piece.size());
@@ -102,13 +102,26 @@ bool Ring::start(std::unique_ptr<FileOp>& op) {
   return true;
 }
 
+io_uring_sqe* Ring::next_entry() noexcept {
+  io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
+  if (entry != nullptr) return entry;
+  flush();
+  return io_uring_get_sqe(&ring_);
+}
+
+// Before the next step of the operation is queued, which keeps the file open until both are with
+// the kernel.
+void Ring::start_writeback(const FileOp& op, unsigned bytes) noexcept {
+  io_uring_sqe* const entry = next_entry();
+  if (entry == nullptr) return;
+  io_uring_prep_sync_file_range(entry, op.file->get(), bytes, op.offset + op.moved - bytes,
+                                SYNC_FILE_RANGE_WRITE);
+  io_uring_sqe_set_data(entry, nullptr);
+}
+
 bool Ring::prepare(FileOp& op) noexcept {
-  io_uring_sqe* entry = io_uring_get_sqe(&ring_);
-  if (entry == nullptr) {
-    flush();
-    entry = io_uring_get_sqe(&ring_);
-    if (entry == nullptr) return false;
-  }
+  io_uring_sqe* const entry = next_entry();
+  if (entry == nullptr) return false;
   const int fd = op.file->get();
   const std::span<const iovec> spans = op.next_spans();
   const auto count = static_cast<unsigned>(spans.size());
@@ -148,9 +161,11 @@ void Ring::reap() noexcept {
 }
 
 void Ring::completed(FileOp* op, int outcome) noexcept {
+  if (op == nullptr) return;  // writeback was started
   std::unique_ptr<FileOp> owned(op);
   int error = 0;
   if (!owned->advance(outcome, error)) {
+    if (owned->in_steps() && outcome > 0) start_writeback(*owned, static_cast<unsigned>(outcome));
     if (prepare(*owned)) {
       owned.release();  // NOLINT: in flight again
       loop_.post(*this);

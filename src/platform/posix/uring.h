@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 
 #include "base/buffer.h"
+#include "base/units.h"
 #include "platform/completion.h"
 #include "platform/posix/descriptor.h"
 #include "platform/posix/loop.h"
@@ -44,6 +45,12 @@ struct FileOp {
   void set_pieces(std::vector<base::Buffer> those);
   // Where the next kernel call reads or writes; at least one, as long as something is left.
   std::span<const iovec> next_spans() noexcept;
+
+  // A large write goes to the kernel in steps of kStepBytes, and each step starts on its way to the
+  // medium while the next is copied: the sync that follows finds little left to do. Nobody waits
+  // for that, and what fails there is reported by the sync.
+  static constexpr std::size_t kStepBytes = 2 * base::kMiB;
+  [[nodiscard]] bool in_steps() const noexcept { return kind == Kind::Write && !direct; }
 };
 
 class Ring final : private IoSource, private Job {
@@ -65,6 +72,9 @@ class Ring final : private IoSource, private Job {
   explicit Ring(Loop& loop) noexcept;
   int open() noexcept;
   bool prepare(FileOp& op) noexcept;
+  io_uring_sqe* next_entry() noexcept;  // null when the queue is full
+  // Of the `bytes` of `op` that were written last.
+  void start_writeback(const FileOp& op, unsigned bytes) noexcept;
   void flush() noexcept;
   void reap() noexcept;
   void completed(FileOp* op, int outcome) noexcept;

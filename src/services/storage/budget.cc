@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/buffer.h"
 #include "http/wire.h"
 #include "observe/log.h"
 #include "services/storage/core.h"
@@ -60,6 +61,7 @@ std::vector<Addend> memory_budget(const StorageConfig& config) {
       {"work queue (storage.channels.work)", config.work_capacity, kWorkItemBytes},
       {"open uploads (storage.uploads.max_open)", config.uploads.max_open, kOpenUploadBytes},
       {"events (storage.channels.events)", config.events_capacity, sizeof(StorageEvent)},
+      {"buffers kept for the next bodies", 1, base::Buffer::kSharedBytes},
       {"log queue", kLogBuffers, observe::kLogQueueBytes},
   };
   if (config.amnesia) return sum;
