@@ -94,6 +94,26 @@ Task<void> gather(Disk* disk, std::string root) {
 }
 TEST_P(DiskContract, GatheredPiecesAreWrittenInARow) { play(gather); }
 
+// Several steps of what is written at once, with seams of pieces and of steps in different places.
+Task<void> gather_much(Disk* disk, std::string root) {
+  constexpr std::size_t kPieces = 5;
+  constexpr std::size_t kPieceBytes = (std::size_t{3} << 19) + 4099;
+  const std::unique_ptr<File> file = co_await open_ok(disk, root + "/f", kCreate);
+  std::vector<base::Buffer> pieces;
+  std::string all;
+  for (std::size_t i = 0; i < kPieces; ++i) {
+    std::string text(kPieceBytes, ' ');
+    for (std::size_t k = 0; k < text.size(); ++k) text[k] = static_cast<char>(k * 31 + k / 255 + i);
+    pieces.push_back(buffer_of(text));
+    all += text;
+  }
+  const auto written = co_await file->write_gather(7, std::move(pieces));
+  EXPECT_TRUE(written.has_value());
+  EXPECT_TRUE((co_await file->sync()).has_value());
+  EXPECT_TRUE(co_await read_text(file.get(), 7, all.size() + 1) == all);
+}
+TEST_P(DiskContract, ManyMegabytesInARowAreWhole) { play(gather_much); }
+
 Task<void> from_memory(Disk* disk, std::string root) {
   const std::unique_ptr<File> file = co_await open_ok(disk, root + "/f", kCreate);
   EXPECT_TRUE(co_await write_text(file.get(), 0, "0123456789"));
