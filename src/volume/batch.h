@@ -17,13 +17,17 @@
 
 namespace ron::volume {
 
-// One task at a time. Small payloads are copied behind their heads; large ones are taken as they
-// are and written from where they lie.
+// One task at a time. Records are copied one behind the other into whole pages, so that a large
+// batch can go to the medium past the page cache.
 class Batch {
  public:
-  // `start` is where its first record will stand: everything before it in that segment is durable.
-  Batch(Draft draft, Seal seal, LogPosition start)
-      : draft_(std::move(draft)), seal_(seal), start_(start), end_(start.offset) {}
+  // The log ends at `after`, durably. The first record will stand there, or at the next page.
+  Batch(Draft draft, Seal seal, LogPosition after, bool at_next_page)
+      : draft_(std::move(draft)),
+        seal_(seal),
+        durable_before_(after.offset),
+        start_{after.segment, at_next_page ? next_page(after.offset) : after.offset},
+        end_(start_.offset) {}
 
   [[nodiscard]] Draft& draft() noexcept { return draft_; }
   [[nodiscard]] const Draft& draft() const noexcept { return draft_; }
@@ -51,21 +55,28 @@ class Batch {
   }
   void answer_all(const base::Error* error);
 
-  // What to write at start().
+  // What to write at start(); all but the last are whole pages.
   [[nodiscard]] std::vector<base::Buffer> take_pieces();
+  // The same with zeros behind it up to the end of a page.
+  [[nodiscard]] std::vector<base::Buffer> take_pages();
 
  private:
-  static constexpr std::size_t kCopyBytes = 64 * base::kKiB;  // larger payloads are not copied
   static constexpr std::size_t kFirstChunkBytes = 8 * base::kKiB;
   static constexpr std::size_t kLargestChunkBytes = 1 * base::kMiB;
+  static_assert(kFirstChunkBytes % base::Buffer::kPageBytes == 0);
 
+  // Room at the end, at least one byte and at most `bytes`.
   base::MutableBytes extend(std::size_t bytes);
+  void append(base::ByteView bytes);
+  void append_zeros(std::size_t bytes);
   void finish_chunk();
 
   Draft draft_;
   Seal seal_;
+  std::uint64_t durable_before_;
   LogPosition start_;
   std::uint64_t end_;
+  std::vector<std::byte> head_;  // of the record being added
   std::vector<base::Buffer> pieces_;
   base::Buffer chunk_;
   std::size_t chunk_used_ = 0;

@@ -42,7 +42,7 @@ void Committer::start_at(LogPosition end, std::uint64_t next_segment, bool after
   end_ = end;
   must_close_ = after_failure;
   next_segment_ = std::max(next_segment, end.segment + 1);
-  file_.reset();
+  forget_segment();
   writing_ = false;
   unflushed_bytes_ = 0;
 }
@@ -62,6 +62,7 @@ Task<void> Committer::run(runtime::Shutdown shutdown) {
     }
     if (job) co_await between(std::move(*job));
   }
+  co_await leave_segment();
   static_cast<void>(co_await flush_index());
 }
 
@@ -125,14 +126,18 @@ Task<void> Committer::commit(Jobs jobs) {
     jobs = std::move(allowed);
   }
   const std::uint64_t offset = file_ ? end_.offset : 0;
-  if (offset != 0 && offset + needed > state_->options().segment_bytes) file_.reset();
-  const LogPosition start =
+  if (offset != 0 && offset + needed > state_->options().segment_bytes) co_await leave_segment();
+  const LogPosition after =
       file_ ? end_ : LogPosition{next_segment_, std::uint64_t{kSegmentHeadBytes}};
+  // A large batch has its pages to itself, so that no page is ever written both ways, nor again
+  // while it may be read.
+  const bool large = needed >= state_->options().direct_bytes;
   const IndexPtr index = state_->index();
-  Batch batch(Draft(index.get(), &state_->ledger()), state_->identity.seal, start);
+  Batch batch(Draft(index.get(), &state_->ledger()), state_->identity.seal, after,
+              large || page_is_full_);
   auto done = co_await plan_all(&jobs, &batch);
   if (done && must_close_ && !batch.has_records()) done = co_await close_log();
-  if (done && !batch.draft().empty()) done = co_await write(&batch);
+  if (done && !batch.draft().empty()) done = co_await write(&batch, large);
   if (!done) {
     if (done.error().code == Code::IntegrityFail) {
       state_->report_damaged_index();
@@ -167,10 +172,10 @@ Task<Result<void>> Committer::plan_all(Jobs* jobs, Batch* batch) {
 }
 
 // Makes the batch durable, then visible. After a failure the log ends where it did.
-Task<Result<void>> Committer::write(Batch* batch) {
+Task<Result<void>> Committer::write(Batch* batch, bool large) {
   writing_ = true;
   if (batch->has_records()) {
-    auto logged = co_await write_log(batch);
+    auto logged = co_await write_log(batch, large);
     if (!logged) {
       co_await abandon_segment();
       co_return logged;
@@ -198,12 +203,15 @@ Task<Result<void>> Committer::write(Batch* batch) {
   co_return Result<void>();
 }
 
-Task<Result<void>> Committer::write_log(Batch* batch) {
+Task<Result<void>> Committer::write_log(Batch* batch, bool large) {
   if (!file_) {
     auto opened = co_await open_segment();
     if (!opened) co_return opened;
   }
-  auto written = co_await file_->write_gather(batch->start().offset, batch->take_pieces());
+  const std::shared_ptr<platform::File> file = large ? direct_ : file_;
+  page_is_full_ = large;
+  auto written = co_await file->write_gather(batch->start().offset,
+                                             large ? batch->take_pages() : batch->take_pieces());
   if (!written) co_return base::fail(std::move(written.error()));
   if (state_->options().skip_sync) co_return Result<void>();
   auto synced = co_await file_->sync();
@@ -219,10 +227,14 @@ Task<Result<void>> Committer::open_segment() {
   writing_ = true;
   segment_ = next_segment_++;
   name_is_durable_ = false;
-  auto file = co_await state_->host().disk.open(state_->segment_path(segment_),
-                                                {platform::OpenMode::CreateNew, false});
+  platform::Disk& disk = state_->host().disk;
+  const std::string path = state_->segment_path(segment_);
+  auto file = co_await disk.open(path, {platform::OpenMode::CreateNew, false});
   if (!file) co_return base::fail(std::move(file.error()));
   file_ = std::move(*file);
+  auto direct = co_await disk.open(path, {platform::OpenMode::WriteExisting, true});
+  if (!direct) co_return base::fail(std::move(direct.error()));
+  direct_ = std::move(*direct);
   const SegmentHead head{state_->identity, segment_, end_};
   auto written = co_await file_->write_at(0, buffer_of(encode(head)));
   if (!written) co_return base::fail(std::move(written.error()));
@@ -230,12 +242,26 @@ Task<Result<void>> Committer::open_segment() {
   co_return Result<void>();
 }
 
+// Goes on in a new segment. What fills the last page is cut off; if that fails, the next start sees
+// by the head of the new segment that it does not count.
+Task<void> Committer::leave_segment() {
+  const bool padded = page_is_full_;
+  const std::shared_ptr<platform::File> file = forget_segment();
+  if (file && padded) static_cast<void>(co_await file->truncate(end_.offset));
+}
+
+std::shared_ptr<platform::File> Committer::forget_segment() noexcept {
+  direct_.reset();
+  page_is_full_ = false;
+  return std::exchange(file_, nullptr);
+}
+
 // Nobody appends behind bytes of unknown state. What was not acknowledged is cut off if that is
 // possible; the head of the next segment says so in any case.
 Task<void> Committer::abandon_segment() {
   writing_ = false;
   must_close_ = true;
-  const std::shared_ptr<platform::File> file = std::exchange(file_, nullptr);
+  const std::shared_ptr<platform::File> file = forget_segment();
   if (end_.segment == segment_) {
     if (file) static_cast<void>(co_await file->truncate(end_.offset));
     co_return;
@@ -311,10 +337,10 @@ Task<Result<void>> Committer::flush_index() {
 
 Task<void> Committer::between(Job job) {
   if (auto* seal = std::get_if<SealJob>(&job)) {
-    file_.reset();
+    co_await leave_segment();
     std::move(seal->reply).send(true);
   } else if (auto* pause = std::get_if<PauseJob>(&job)) {
-    file_.reset();
+    co_await leave_segment();
     std::move(pause->reply).send(true);
   } else if (auto* dropped = std::get_if<DropJob>(&job)) {
     Result<bool> done = co_await drop(dropped);

@@ -42,10 +42,13 @@ class Committer {
   platform::Task<std::optional<Job>> gather(Jobs* jobs);
   platform::Task<void> commit(Jobs jobs);
   platform::Task<base::Result<void>> plan_all(Jobs* jobs, Batch* batch);
-  platform::Task<base::Result<void>> write(Batch* batch);
-  platform::Task<base::Result<void>> write_log(Batch* batch);
+  platform::Task<base::Result<void>> write(Batch* batch, bool large);
+  platform::Task<base::Result<void>> write_log(Batch* batch, bool large);
   platform::Task<base::Result<void>> open_segment();
+  platform::Task<void> leave_segment();
   platform::Task<void> abandon_segment();
+  // The file that was written to.
+  std::shared_ptr<platform::File> forget_segment() noexcept;
   platform::Task<base::Result<void>> check_space(std::uint64_t needed);
   platform::Task<void> probe();
   platform::Task<base::Result<void>> close_log();
@@ -62,6 +65,8 @@ class Committer {
 
   // The segment written to; none when the next write begins one.
   std::shared_ptr<platform::File> file_;
+  std::shared_ptr<platform::File> direct_;  // the same past the page cache, where that is possible
+  bool page_is_full_ = false;               // the last batch was filled up with zeros to a page
   std::uint64_t segment_ = 0;
   std::uint64_t next_segment_ = 1;
   bool name_is_durable_ = false;

@@ -67,11 +67,48 @@ Task<Result<std::uint64_t>> Compactor::pass(bool everything, runtime::Shutdown s
   std::uint64_t removed = 0;
   for (const std::uint64_t number : candidates(everything)) {
     if (shutdown.requested() || state_->recovering()) break;
+    if (everything) {
+      auto worth = co_await holds_dead(number, shutdown);
+      if (!worth) co_return base::fail(std::move(worth.error()));
+      if (!*worth) continue;
+    }
     auto done = co_await compact(number, shutdown);
     if (!done) co_return base::fail(std::move(done.error()));
     removed += *done ? 1 : 0;
   }
   co_return removed;
+}
+
+// Pages that a batch did not fill count as dead, too: they alone are no reason to write all anew.
+Task<Result<bool>> Compactor::holds_dead(std::uint64_t number, runtime::Shutdown shutdown) {
+  const SegmentPtr segment = state_->segment(number);
+  const auto entries = state_->segment_entries();
+  const auto entry = entries.find(number);
+  if (segment == nullptr || entry == entries.end()) co_return false;
+  SegmentScanner scanner(segment, state_->identity.seal, 0, entry->second.bytes);
+  bool any = false;
+  while (!shutdown.requested()) {
+    auto found = co_await scanner.next();
+    if (!found) co_return base::fail(std::move(found.error()));
+    if (!*found) co_return !any;
+    any = true;
+    auto use = co_await use_of(&(*found)->record, (*found)->place);
+    if (!use) co_return base::fail(std::move(use.error()));
+    if (*use != Use::Needed) co_return true;
+  }
+  co_return false;
+}
+
+Task<Result<Compactor::Use>> Compactor::use_of(const Record* record, Place place) {
+  const Ledger no_ledger;
+  const IndexPtr index = state_->index();
+  Draft look(index.get(), &no_ledger);
+  auto counts = co_await look.refers(record, place);
+  if (!counts) co_return base::fail(std::move(counts.error()));
+  if (!*counts) co_return Use::Dead;
+  const bool done = is_tombstone(*record) &&
+                    !state_->any_segment_in(record->origin, record->killed, place.segment);
+  co_return done ? Use::Done : Use::Needed;
 }
 
 Task<Result<bool>> Compactor::compact(std::uint64_t number, runtime::Shutdown shutdown) {
@@ -104,7 +141,6 @@ Task<Result<Compactor::Findings>> Compactor::copy_live(SegmentPtr segment, std::
   Findings findings;
   std::vector<Copy> copies;
   std::uint64_t bytes = 0;
-  const Ledger no_ledger;
   SegmentScanner scanner(segment, state_->identity.seal, 0, end);
   while (!shutdown.requested()) {
     auto found = co_await scanner.next();
@@ -112,13 +148,10 @@ Task<Result<Compactor::Findings>> Compactor::copy_live(SegmentPtr segment, std::
     if (!*found) break;
     Record& record = (*found)->record;
     const Place place = (*found)->place;
-    const IndexPtr index = state_->index();
-    Draft look(index.get(), &no_ledger);
-    auto counts = co_await look.refers(&record, place);
-    if (!counts) co_return base::fail(std::move(counts.error()));
-    if (!*counts) continue;
-    if (is_tombstone(record) &&
-        !state_->any_segment_in(record.origin, record.killed, segment->number)) {
+    auto use = co_await use_of(&record, place);
+    if (!use) co_return base::fail(std::move(use.error()));
+    if (*use == Use::Dead) continue;
+    if (*use == Use::Done) {
       findings.tombstones.push_back({std::move(record), place});
       continue;
     }

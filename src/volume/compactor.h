@@ -46,7 +46,15 @@ class Compactor {
     bool stuck = false;                          // something that counts cannot be copied
   };
 
+  enum class Use : std::uint8_t {
+    Needed,
+    Done,  // a tombstone of what is nowhere any more
+    Dead,  // nothing refers to it
+  };
+
   [[nodiscard]] std::vector<std::uint64_t> candidates(bool everything) const;
+  platform::Task<base::Result<bool>> holds_dead(std::uint64_t number, runtime::Shutdown shutdown);
+  platform::Task<base::Result<Use>> use_of(const Record* record, Place place);
   platform::Task<base::Result<bool>> compact(std::uint64_t number, runtime::Shutdown shutdown);
   platform::Task<base::Result<Findings>> copy_live(SegmentPtr segment, std::uint64_t end,
                                                    runtime::Shutdown shutdown);

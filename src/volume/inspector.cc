@@ -70,7 +70,13 @@ Task<Result<void>> Inspector::check_segment(SegmentPtr segment, std::uint64_t en
     auto found = co_await scanner.next();
     if (!found) co_return base::fail(std::move(found.error()));
     const std::uint64_t next = *found ? (*found)->place.offset : end;
-    if (next > at) {
+    bool complete = *found && (*found)->follows(at);
+    if (!*found && next > at) {
+      auto padded = co_await is_padding(segment, at, end);
+      if (!padded) co_return base::fail(std::move(padded.error()));
+      complete = *padded;
+    }
+    if (next > at && !complete) {
       damage(name + " bytes " + std::to_string(at) + "-" + std::to_string(next - 1), kUnreadable);
     }
     if (!*found) break;
@@ -80,6 +86,15 @@ Task<Result<void>> Inspector::check_segment(SegmentPtr segment, std::uint64_t en
     callbacks_.on_read(at - next);
   }
   co_return Result<void>();
+}
+
+// What fills the last page of a volume whose process died.
+Task<Result<bool>> Inspector::is_padding(SegmentPtr segment, std::uint64_t begin,
+                                         std::uint64_t end) {
+  if (end != next_page(begin)) co_return false;
+  auto bytes = co_await read_bytes(std::move(segment), begin, static_cast<std::size_t>(end - begin));
+  if (!bytes) co_return base::fail(std::move(bytes.error()));
+  co_return std::ranges::all_of(bytes->view(), [](std::byte byte) { return byte == std::byte{}; });
 }
 
 Task<Result<void>> Inspector::check_record(SegmentScanner* scanner, const FoundRecord* found) {

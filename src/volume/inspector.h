@@ -47,6 +47,8 @@ class Inspector {
 
  private:
   platform::Task<base::Result<void>> check_segment(SegmentPtr segment, std::uint64_t end);
+  static platform::Task<base::Result<bool>> is_padding(SegmentPtr segment, std::uint64_t begin,
+                                                       std::uint64_t end);
   platform::Task<base::Result<void>> check_record(SegmentScanner* scanner,
                                                   const FoundRecord* found);
   platform::Task<base::Result<void>> check_compositions();

@@ -424,7 +424,7 @@ Task<Result<std::uint64_t>> Recovery::accept_tail(SegmentScanner* scanner,
   std::uint64_t end = begin;
   std::size_t accepted = 0;
   for (const FoundRecord& found : *tail) {
-    if (found.place.offset != end) break;
+    if (!found.follows(end)) break;
     auto payload = co_await scanner->payload(found.place);
     if (!payload) co_return base::fail(std::move(payload.error()));
     if (first_bad_group(found.record, payload->view())) break;

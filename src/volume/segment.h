@@ -31,6 +31,12 @@ struct LogPosition {
   friend auto operator<=>(const LogPosition&, const LogPosition&) = default;
 };
 
+// Where a batch that has its pages to itself may start.
+constexpr std::uint64_t next_page(std::uint64_t offset) noexcept {
+  constexpr std::uint64_t kPage = base::Buffer::kPageBytes;
+  return (offset + kPage - 1) / kPage * kPage;
+}
+
 // What a segment starts with. `closes` is where the log ended when the segment was begun: what that
 // segment holds beyond it, and whatever lies in segments in between, was never acknowledged and
 // does not count. That is how a write whose failure was reported stays undone.
@@ -82,6 +88,12 @@ struct FoundRecord {
   Record record;
   Place place;
   [[nodiscard]] std::uint64_t end() const noexcept { return place.offset + place.stored_bytes(); }
+  // Nothing is missing between what ends at `end` and this record: it stands right there, or begins
+  // a batch at the next page and says so.
+  [[nodiscard]] bool follows(std::uint64_t end) const noexcept {
+    return place.offset == end ||
+           (record.durable_before == end && place.offset == next_page(end));
+  }
 };
 
 // Reads the records of one segment in order, large payloads left out. A place where no valid

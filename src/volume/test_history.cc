@@ -24,6 +24,9 @@ void HistoryCounts::add(const HistoryCounts& other) noexcept {
 HistoryPlan history_plan(std::uint64_t seed) {
   HistoryPlan plan{.seed = seed, .options = small_options()};
   plan.options.segment_bytes = seed % 2 == 0 ? 32 * base::kKiB : 8 * base::kMiB;
+  // Batches past the page cache: the large ones, all of them, or those from a few pages on.
+  const std::uint64_t direct_bytes[] = {64 * base::kKiB, 1, 10'000};
+  plan.options.direct_bytes = direct_bytes[seed % std::size(direct_bytes)];
   return plan;
 }
 

@@ -39,7 +39,7 @@ struct HistoryPlan {
   platform::sim::FaultPlan faults{};
   int lives = 6;
 };
-// Many small segments or few large ones, by seed.
+// Many small segments or few large ones, and which batches are written directly, by seed.
 HistoryPlan history_plan(std::uint64_t seed);
 // The same, and writes and syncs fail now and then.
 HistoryPlan failing_history_plan(std::uint64_t seed);

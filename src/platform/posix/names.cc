@@ -61,6 +61,18 @@ Opened open_path(const std::string& path, int flags) {
   return {0, fd};
 }
 
+// Aligning to pages is enough for direct I/O on this file. Kernels that cannot tell have no file
+// systems that want more.
+bool takes_direct_pages(int fd) {
+  constexpr std::uint32_t kPage = base::Buffer::kPageBytes;
+  struct statx facts{};
+  const bool told = statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &facts) == 0 &&
+                    (facts.stx_mask & STATX_DIOALIGN) != 0;
+  if (!told) return true;
+  return facts.stx_dio_offset_align != 0 && facts.stx_dio_offset_align <= kPage &&
+         facts.stx_dio_mem_align <= kPage;
+}
+
 struct CloseDirectory {
   void operator()(DIR* directory) const noexcept { closedir(directory); }
 };
@@ -83,8 +95,10 @@ Opened open(const std::string& path, OpenOptions options) {
   if (opened.error != 0) return opened;
   struct stat status{};
   const bool regular = fstat(opened.fd, &status) == 0 && S_ISREG(status.st_mode);
+  if (regular && opened.direct) opened.direct = takes_direct_pages(opened.fd);
+  const int unwanted = O_NONBLOCK | (opened.direct ? 0 : O_DIRECT);
   const int now = fcntl(opened.fd, F_GETFL);
-  if (regular && fcntl(opened.fd, F_SETFL, now & ~O_NONBLOCK) == 0) return opened;
+  if (regular && fcntl(opened.fd, F_SETFL, now & ~unwanted) == 0) return opened;
   const Descriptor refused(opened.fd);
   return {EISDIR, -1};
 }
