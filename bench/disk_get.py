@@ -51,6 +51,7 @@ def whole(servers, directory, name, size, options):
         urls = [server.put(path) for path in files]
         paths = ",".join('"/' + url.split("/", 3)[3] + '"' for url in urls)
         targets[server.name] = (urls[0], script(directory, f"{server.name}-{size}", PATHS % paths))
+    servers[0].warm()
     return rounds.compare(servers, name, targets, options.rounds, options.seconds)
 
 
@@ -71,6 +72,7 @@ def measure(path, options):
             rows = [whole(servers, directory, name, each, options) for name, each in SIZES.items()]
             large = make_large(directory, size)
             urls = {server.name: server.put_large(large) for server in servers}
+            servers[0].warm()
             for name, step in (("range", 1), ("aligned range", 65536)):
                 text = script(directory, name.replace(" ", "-"), RANGES % (size, step))
                 rows.append(rounds.compare(servers, name, {who: (url, text) for who, url in urls.items()},

@@ -13,6 +13,7 @@ using platform::posix::PathLock;
 
 constexpr std::size_t kLongestName = 255;
 constexpr std::uint64_t kSyncBytes = 64 * base::kMiB;
+constexpr std::uint64_t kCachedBytes = 64 * base::kMiB;
 
 std::string directory_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -85,8 +86,24 @@ Task<Result<void>> FileSink::clear() {
   co_return co_await file_->truncate(0);
 }
 
+// What lies beyond the beginning of a large file goes past the page cache: it is synced soon
+// anyhow, and would only push out what others have there.
+Task<Result<platform::File*>> FileSink::file_for(std::uint64_t offset, std::size_t bytes) {
+  const bool pages = (offset | bytes) % base::Buffer::kPageBytes == 0;
+  if (!sync_early_ || offset < kCachedBytes || !pages) co_return file_.get();
+  if (!direct_) {
+    auto opened =
+        co_await session_.host().disk.open(part_, {platform::OpenMode::WriteExisting, true});
+    if (!opened) co_return base::fail(std::move(opened.error()));
+    direct_ = std::move(*opened);
+  }
+  co_return direct_.get();
+}
+
 Task<Result<base::Buffer>> FileSink::take(std::uint64_t offset, base::Buffer bytes) {
-  auto written = co_await file_->write_at(offset, std::move(bytes));
+  const auto file = co_await file_for(offset, bytes.size());
+  if (!file) co_return base::fail(file.error());
+  auto written = co_await (*file)->write_at(offset, std::move(bytes));
   if (!written) co_return base::fail(written.error());
   written_ = std::max(written_, offset + written->size());
   unsynced_bytes_ += written->size();
@@ -114,6 +131,7 @@ Task<Result<void>> FileSink::finish(std::uint64_t length, bool sync) {
     const Result<void> synced = co_await file_->sync();
     if (!synced) co_return synced;
   }
+  direct_.reset();
   file_.reset();
   co_return Result<void>();
 }
@@ -128,6 +146,7 @@ Task<Result<void>> FileSink::publish(unsigned mode, bool sync) {
 
 Task<void> FileSink::abandon(base::Error why) {
   co_await settle();
+  direct_.reset();
   file_.reset();
   const bool continues = why.code == Code::UpstreamFail || why.code == Code::Timeout ||
                          base::info(why.code).status == 429 || base::info(why.code).status == 503;

@@ -61,6 +61,8 @@ class FileSink final : public PieceSink {
   [[nodiscard]] const std::string& part() const noexcept { return part_; }
 
  private:
+  // What to write a piece to.
+  platform::Task<base::Result<platform::File*>> file_for(std::uint64_t offset, std::size_t bytes);
   // Waits for the sync under way, if there is one.
   platform::Task<base::Result<void>> settle();
 
@@ -69,6 +71,7 @@ class FileSink final : public PieceSink {
   const std::string part_;
   std::optional<platform::posix::PathLock> lock_;
   std::unique_ptr<platform::File> file_;
+  std::unique_ptr<platform::File> direct_;  // the same past the page cache, once it is needed
   std::uint64_t pieces_ = 0;
   std::uint64_t found_bytes_ = 0;
   std::uint64_t written_ = 0;

@@ -147,7 +147,9 @@ TEST(Compactor, GivesSpaceBackAndKeepsWhatCounts) {
 
 TEST(Compactor, WritesNothingAnewForPagesThatAreNotFull) {
   Machine machine(1);
-  Life life(machine, small_options());
+  Options options = small_options();
+  options.direct_bytes = 64 * base::kKiB;
+  Life life(machine, options);
   for (std::uint64_t i = 0; i < 4; ++i) {
     static_cast<void>(put(machine, life.volume(), sample_bytes(100'000, i)).get());
   }
@@ -160,7 +162,8 @@ TEST(Compactor, WritesNothingAnewForPagesThatAreNotFull) {
   EXPECT_LE(machine.node.disk().used_bytes(), used);
   static_cast<void>(remove(machine, life.volume(), b3::hash(sample_bytes(100'000, 0))).get());
   life.volume().request_compaction();
-  EXPECT_TRUE(eventually(machine, [&] { return machine.node.disk().used_bytes() < used - 90'000; }));
+  EXPECT_TRUE(
+      eventually(machine, [&] { return machine.node.disk().used_bytes() < used - 90'000; }));
 }
 
 TEST(DiskVolume, RefusesWritesBeforeTheDiskIsFull) {

@@ -92,7 +92,8 @@ Task<Result<void>> Inspector::check_segment(SegmentPtr segment, std::uint64_t en
 Task<Result<bool>> Inspector::is_padding(SegmentPtr segment, std::uint64_t begin,
                                          std::uint64_t end) {
   if (end != next_page(begin)) co_return false;
-  auto bytes = co_await read_bytes(std::move(segment), begin, static_cast<std::size_t>(end - begin));
+  auto bytes =
+      co_await read_bytes(std::move(segment), begin, static_cast<std::size_t>(end - begin));
   if (!bytes) co_return base::fail(std::move(bytes.error()));
   co_return std::ranges::all_of(bytes->view(), [](std::byte byte) { return byte == std::byte{}; });
 }

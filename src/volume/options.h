@@ -24,7 +24,7 @@ struct Options {
   std::uint64_t part_table_bytes = 32 * base::kMiB;  // part tables of large objects kept in memory
   // Batches of at least this many bytes go to the medium past the page cache, in whole pages: what
   // is written once and synced at once gains nothing from being copied into the kernel first.
-  std::uint64_t direct_bytes = 64 * base::kKiB;
+  std::uint64_t direct_bytes = 256 * base::kKiB;
   base::Duration compact_every = std::chrono::seconds(30);
   std::uint32_t compact_dead_percent = 50;
   Tuning tuning{};

@@ -91,8 +91,7 @@ struct FoundRecord {
   // Nothing is missing between what ends at `end` and this record: it stands right there, or begins
   // a batch at the next page and says so.
   [[nodiscard]] bool follows(std::uint64_t end) const noexcept {
-    return place.offset == end ||
-           (record.durable_before == end && place.offset == next_page(end));
+    return place.offset == end || (record.durable_before == end && place.offset == next_page(end));
   }
 };
 

@@ -92,6 +92,8 @@ class Memory(unittest.TestCase):
         self.restart()
         for connection in self.slow_readers(paths):
             connection.close()
+        # A connection counts until the read behind it, which the disk may take long for, has ended.
+        self.server.wait_metric("http_connections", 1)
         self.check("slow readers that left", self.read_holds)
         readers = self.slow_readers(paths)
         self.check("slow readers", self.read_holds)
