@@ -99,7 +99,7 @@ class Ron(Server):
 
     def warm(self):
         """Everything stored is in the page cache from here on, where writing does not leave it."""
-        for segment in sorted(pathlib.Path(self.data, "segments").iterdir()):
+        for segment in sorted(pathlib.Path(self.data).rglob("*.seg")):
             with segment.open("rb") as file:
                 while file.read(1 << 20):
                     pass

@@ -67,7 +67,7 @@ std::vector<Addend> memory_budget(const StorageConfig& config) {
   if (config.amnesia) return sum;
   const std::uint64_t volumes = std::max<std::uint64_t>(1, config.data_dirs.size());
   sum.push_back({"pieces on their way to clients (storage.server.max_inflight, storage.chunk_size)",
-                 server.max_inflight, config.chunk_size.bytes});
+                 server.max_inflight, config.chunk_size.bytes + base::limits::kGroupBytes});
   sum.push_back({"objects being loaded (storage.get_workers)", config.get_workers,
                  base::limits::kDecodedBytes});
   sum.push_back({"writes being made durable (storage.data_dirs)", volumes * kCommitBatches,

@@ -6,7 +6,7 @@
 namespace ron::storage {
 
 std::uint64_t piece_length(std::uint64_t offset, std::uint64_t left, std::uint64_t chunk) noexcept {
-  return std::min(left, chunk - offset % chunk);
+  return left <= chunk ? left : chunk - offset % chunk;
 }
 
 ObjectSource::ObjectSource(Api& api, Stretch stretch, volume::Piece first)

@@ -18,7 +18,7 @@ struct Stretch {
 };
 
 // The piece a read at `offset` asks for: up to the next multiple of `chunk`, so that no group is
-// verified twice.
+// verified twice; all that is left if that is no more than a chunk, wherever it lies.
 std::uint64_t piece_length(std::uint64_t offset, std::uint64_t left, std::uint64_t chunk) noexcept;
 
 // Lives with its response, on the connection's core. Holds one piece. The first piece was read
