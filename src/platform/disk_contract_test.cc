@@ -132,6 +132,38 @@ Task<void> from_memory(Disk* disk, std::string root) {
 }
 TEST_P(DiskContract, MemoryAnswersWholeReadsOrNone) { play(from_memory); }
 
+base::Buffer page_of(char c) {
+  base::Buffer page(base::Buffer::kPageBytes);
+  std::memset(page.data(), c, page.size());
+  return page;
+}
+
+// Direct where the file system allows it: what one way of writing leaves, the other one sees.
+Task<void> both_ways(Disk* disk, std::string root) {
+  constexpr std::uint64_t kPage = base::Buffer::kPageBytes;
+  const std::unique_ptr<File> cached = co_await open_ok(disk, root + "/f", kCreate);
+  const auto direct = co_await open_ok(disk, root + "/f", {OpenMode::WriteExisting, true});
+  EXPECT_TRUE(co_await write_text(cached.get(), 0, "head"));
+  EXPECT_EQ(co_await read_text(cached.get(), kPage, 10), "");
+  std::vector<base::Buffer> pages;
+  for (const char c : {'a', 'b', 'c'}) pages.push_back(page_of(c));
+  auto written = co_await direct->write_gather(kPage, std::move(pages));
+  EXPECT_TRUE(written.has_value());
+  EXPECT_EQ(co_await read_text(cached.get(), 2 * kPage - 2, 4), "aabb");
+  EXPECT_TRUE(co_await write_text(cached.get(), 4 * kPage, "tail"));
+  auto synced = co_await cached->sync();
+  EXPECT_TRUE(synced.has_value());
+  auto again = co_await direct->write_at(5 * kPage, page_of('d'));
+  EXPECT_TRUE(again.has_value());
+  const std::string zeros(kPage - 4, '\0');
+  EXPECT_EQ(co_await read_text(direct.get(), 4 * kPage, kPage), "tail" + zeros);
+  EXPECT_EQ(co_await read_text(cached.get(), 6 * kPage - 2, 10), "dd");
+  EXPECT_EQ(co_await read_text(cached.get(), 0, 5), std::string("head\0", 5));
+  synced = co_await direct->sync();
+  EXPECT_TRUE(synced.has_value());
+}
+TEST_P(DiskContract, DirectAndCachedFilesAgree) { play(both_ways); }
+
 Task<void> open_modes(Disk* disk, std::string root) {
   const std::string path = root + "/f";
   EXPECT_EQ(code_of(co_await disk->open(path, {OpenMode::ReadExisting, false})), Code::NotFound);
