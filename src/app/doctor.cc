@@ -31,8 +31,8 @@ std::string about(std::uint64_t bytes) {
 }
 
 void judge_memory(const storage::StorageConfig& config, const platform::posix::Machine& machine,
-                  Findings& out) {
-  const std::vector<storage::Addend> budget = storage::memory_budget(config);
+                  std::size_t cores, Findings& out) {
+  const std::vector<storage::Addend> budget = storage::memory_budget(config, cores);
   for (const storage::Addend& addend : budget) {
     out.push_back({Level::Ok, "memory",
                    about(addend.bytes()) + " = " + std::to_string(addend.count) + " x " +
@@ -170,7 +170,7 @@ Findings judge(const config::Config& config, const platform::posix::Machine& mac
     out.push_back({Level::Warn, "huge pages", "not on demand here; large objects cost more CPU",
                    "Linux 6.1 or later with transparent huge pages offers them"});
   }
-  judge_memory(*storage, machine, out);
+  judge_memory(*storage, machine, cores, out);
   return out;
 }
 

@@ -16,6 +16,9 @@
 
 namespace ron::platform {
 
+// Threads of a host's pool, unless it is told otherwise.
+inline constexpr std::size_t kBlockingThreads = 4;
+
 class BlockingPool {
  public:
   BlockingPool() = default;

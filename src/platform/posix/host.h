@@ -30,7 +30,7 @@ namespace ron::platform::posix {
 struct PosixHostOptions {
   std::size_t cores = 1;
   bool pin = false;  // each loop's thread to a CPU of its own, as far as they go
-  std::size_t blocking_threads = 4;
+  std::size_t blocking_threads = kBlockingThreads;
   std::size_t blocking_queue = 256;
   DiskEngine disk = DiskEngine::Uring;
 };

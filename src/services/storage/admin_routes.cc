@@ -95,8 +95,8 @@ void write_volume(base::JsonWriter& json, volume::Volume& volume) {
   json.end_object();
 }
 
-void write_memory(base::JsonWriter& json, const StorageConfig& config) {
-  const std::vector<Addend> budget = memory_budget(config);
+void write_memory(base::JsonWriter& json, const StorageConfig& config, std::size_t cores) {
+  const std::vector<Addend> budget = memory_budget(config, cores);
   json.key("memory").begin_object().key("most_bytes").value(total_bytes(budget));
   json.key("addends").begin_array();
   for (const Addend& addend : budget) {
@@ -122,7 +122,7 @@ Response stats_response(Core& core, const StorageConfig& config) {
   json.key("capacity").value(std::uint64_t{core.work().capacity()}).end_object().end_array();
   json.key("uploads").begin_object().key("open").value(core.volumes().totals().uploads);
   json.key("max_open").value(core.uploads().max_open()).end_object();
-  write_memory(json, config);
+  write_memory(json, config, core.cores());
   json.end_object();
   return Response::json(200, std::move(body));
 }

@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "http/wire.h"
 #include "observe/log.h"
+#include "platform/blocking.h"
 #include "services/storage/core.h"
 #include "volume/options.h"
 
@@ -25,8 +26,8 @@ constexpr std::uint64_t kDecodeGrowth = 3;
 constexpr std::uint64_t kWorkItemBytes = kWorkLanes * sizeof(std::optional<Job>);
 // What an open upload takes here besides its parts, which are on a volume, rounded up.
 constexpr std::uint64_t kOpenUploadBytes = 512;
-// Bytes of writes are counted with the requests in flight until they are acknowledged; a batch adds
-// a copy of its small ones.
+// Bytes of writes are counted with the requests in flight until they are acknowledged; while they
+// are copied into a batch there are two of them.
 constexpr std::uint64_t kCommitBatches = 1;
 // Besides its cache: what an index gathers before it writes it out, and its tables' own.
 constexpr std::uint64_t kIndexOwnBytes = 64 * base::kMiB;
@@ -40,7 +41,7 @@ constexpr std::uint64_t kDescriptorsOfProcess = 32;
 
 }  // namespace
 
-std::vector<Addend> memory_budget(const StorageConfig& config) {
+std::vector<Addend> memory_budget(const StorageConfig& config, std::size_t cores) {
   const http::ServerSettings& server = config.server;
   const std::uint64_t decoded = std::min(server.decode_abs_cap_bytes.bytes,
                                          server.max_body_bytes.bytes * server.decode_ratio_max);
@@ -62,6 +63,8 @@ std::vector<Addend> memory_budget(const StorageConfig& config) {
       {"open uploads (storage.uploads.max_open)", config.uploads.max_open, kOpenUploadBytes},
       {"events (storage.channels.events)", config.events_capacity, sizeof(StorageEvent)},
       {"buffers kept for the next bodies", 1, base::Buffer::kSharedBytes},
+      {"buffers kept by each thread (--cores)", cores + platform::kBlockingThreads,
+       base::Buffer::kKeptBytes},
       {"log queue", kLogBuffers, observe::kLogQueueBytes},
   };
   if (config.amnesia) return sum;

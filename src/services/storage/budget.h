@@ -18,7 +18,7 @@ struct Addend {
 
 // Everything that grows with load or configuration, each at its limit at once. Socket buffers are
 // the kernel's and not in it.
-std::vector<Addend> memory_budget(const StorageConfig& config);
+std::vector<Addend> memory_budget(const StorageConfig& config, std::size_t cores);
 std::uint64_t total_bytes(const std::vector<Addend>& budget) noexcept;
 
 // File descriptors at the limits: both listeners' connections, and what every core holds.

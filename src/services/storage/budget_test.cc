@@ -21,7 +21,7 @@ std::shared_ptr<const StorageConfig> loaded(const std::vector<std::string>& flag
 
 TEST(Budget, IsTheSumOfItsAddends) {
   const auto config = loaded({"storage.cache_bytes=1GiB"});
-  const auto budget = memory_budget(*config);
+  const auto budget = memory_budget(*config, 2);
   std::uint64_t sum = 0;
   for (const Addend& addend : budget) {
     EXPECT_GT(addend.bytes(), 0U) << addend.what;
@@ -33,7 +33,7 @@ TEST(Budget, IsTheSumOfItsAddends) {
 
 TEST(Budget, GrowsWithEveryLimitItNames) {
   const auto total = [](const std::string& flag) {
-    return total_bytes(memory_budget(*loaded({flag})));
+    return total_bytes(memory_budget(*loaded({flag}), 2));
   };
   const std::uint64_t before = total("storage.amnesia=true");
   for (const char* flag :
@@ -49,7 +49,7 @@ TEST(Budget, CountsObjectsThatReadersKeep) {
   const auto each = [](const std::string& cache) {
     const auto config = loaded({"storage.amnesia=false", "storage.limits.decode_abs_cap_bytes=1KiB",
                                 "storage.cache_bytes=" + cache});
-    for (const Addend& addend : memory_budget(*config)) {
+    for (const Addend& addend : memory_budget(*config, 2)) {
       if (addend.what.starts_with("bodies")) return addend.each_bytes;
     }
     return std::uint64_t{0};

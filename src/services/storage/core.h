@@ -89,6 +89,7 @@ class Core final : public Api {
   [[nodiscard]] const ObjectCache& cache() const noexcept { return cache_; }
   [[nodiscard]] const WorkQueue& work() const noexcept { return work_; }
   [[nodiscard]] const UploadTable& uploads() const noexcept { return uploads_; }
+  [[nodiscard]] std::size_t cores() const noexcept { return host_.cores.size(); }
   // Memory taken by objects, and what they may take.
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
   [[nodiscard]] std::uint64_t memory_limit() const noexcept;
