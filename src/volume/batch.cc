@@ -12,12 +12,16 @@ platform::Task<base::Result<void>> Batch::add(Record record, base::Buffer payloa
   record.durable_before = durable_before_;
   const Place place{start_.segment, end_, static_cast<std::uint32_t>(record.head_bytes()),
                     record.payload_bytes};
-  head_.resize(place.head_bytes);
-  encode(record, {seal_, place.segment, place.offset}, head_);
-  append(head_);
-  append(payload.view());
-  append_zeros(
-      static_cast<std::size_t>(place.stored_bytes() - place.head_bytes - place.payload_bytes));
+  encode(record, {seal_, place.segment, place.offset}, extend(place.head_bytes));
+  const std::size_t padding =
+      static_cast<std::size_t>(place.stored_bytes() - place.head_bytes - place.payload_bytes);
+  if (payload.size() > kCopyBytes) {
+    finish_chunk();
+    pieces_.push_back(std::move(payload));
+  } else if (payload.size() > 0) {
+    std::memcpy(extend(payload.size()).data(), payload.data(), payload.size());
+  }
+  std::ranges::fill(extend(padding), std::byte{0});
   end_ += place.stored_bytes();
   auto applied = co_await draft_.apply(&record, place);
   co_return applied;
@@ -29,30 +33,14 @@ void Batch::answer_all(const base::Error* error) {
 }
 
 base::MutableBytes Batch::extend(std::size_t bytes) {
-  if (chunk_used_ == chunk_.capacity()) {
+  if (chunk_.capacity() - chunk_used_ < bytes) {
     finish_chunk();
-    chunk_ = base::Buffer(chunk_bytes_);
+    chunk_ = base::Buffer(std::max(bytes, chunk_bytes_));
     chunk_bytes_ = std::min(2 * chunk_bytes_, kLargestChunkBytes);
   }
-  const std::size_t room = std::min(bytes, chunk_.capacity() - chunk_used_);
-  chunk_used_ += room;
-  return {chunk_.data() + chunk_used_ - room, room};
-}
-
-void Batch::append(base::ByteView bytes) {
-  while (!bytes.empty()) {
-    const base::MutableBytes room = extend(bytes.size());
-    std::memcpy(room.data(), bytes.data(), room.size());
-    bytes = bytes.subspan(room.size());
-  }
-}
-
-void Batch::append_zeros(std::size_t bytes) {
-  while (bytes != 0) {
-    const base::MutableBytes room = extend(bytes);
-    std::memset(room.data(), 0, room.size());
-    bytes -= room.size();
-  }
+  const base::MutableBytes room(chunk_.data() + chunk_used_, bytes);
+  chunk_used_ += bytes;
+  return room;
 }
 
 void Batch::finish_chunk() {
@@ -67,9 +55,30 @@ std::vector<base::Buffer> Batch::take_pieces() {
   return std::exchange(pieces_, {});
 }
 
-std::vector<base::Buffer> Batch::take_pages() {
-  append_zeros(static_cast<std::size_t>(next_page(end_) - end_));
-  return take_pieces();
+std::vector<base::Buffer> in_pages(std::vector<base::Buffer> pieces) {
+  constexpr std::size_t kMostBytes = 1 * base::kMiB;
+  static_assert(kMostBytes % base::Buffer::kPageBytes == 0);
+  std::uint64_t left = 0;
+  for (const base::Buffer& piece : pieces) left += piece.size();
+  left = next_page(left);
+  std::vector<base::Buffer> pages;
+  std::size_t used = 0;  // of the last one
+  for (base::Buffer& held : pieces) {
+    const base::Buffer piece = std::move(held);  // its memory goes as soon as it is copied
+    for (base::ByteView bytes = piece.view(); !bytes.empty();) {
+      if (pages.empty() || used == pages.back().size()) {
+        pages.emplace_back(static_cast<std::size_t>(std::min<std::uint64_t>(left, kMostBytes)));
+        left -= pages.back().size();
+        used = 0;
+      }
+      const std::size_t now = std::min(bytes.size(), pages.back().size() - used);
+      std::memcpy(pages.back().data() + used, bytes.data(), now);
+      used += now;
+      bytes = bytes.subspan(now);
+    }
+  }
+  if (!pages.empty()) std::ranges::fill(pages.back().span().subspan(used), std::byte{0});
+  return pages;
 }
 
 }  // namespace ron::volume

@@ -17,8 +17,8 @@
 
 namespace ron::volume {
 
-// One task at a time. Records are copied one behind the other into whole pages, so that a large
-// batch can go to the medium past the page cache.
+// One task at a time. Small payloads are copied behind their heads; large ones are taken as they
+// are.
 class Batch {
  public:
   // The log ends at `after`, durably. The first record will stand there, or at the next page.
@@ -55,20 +55,15 @@ class Batch {
   }
   void answer_all(const base::Error* error);
 
-  // What to write at start(); all but the last are whole pages.
+  // What to write at start().
   [[nodiscard]] std::vector<base::Buffer> take_pieces();
-  // The same with zeros behind it up to the end of a page.
-  [[nodiscard]] std::vector<base::Buffer> take_pages();
 
  private:
+  static constexpr std::size_t kCopyBytes = 64 * base::kKiB;  // larger payloads are not copied
   static constexpr std::size_t kFirstChunkBytes = 8 * base::kKiB;
   static constexpr std::size_t kLargestChunkBytes = 1 * base::kMiB;
-  static_assert(kFirstChunkBytes % base::Buffer::kPageBytes == 0);
 
-  // Room at the end, at least one byte and at most `bytes`.
   base::MutableBytes extend(std::size_t bytes);
-  void append(base::ByteView bytes);
-  void append_zeros(std::size_t bytes);
   void finish_chunk();
 
   Draft draft_;
@@ -76,12 +71,15 @@ class Batch {
   std::uint64_t durable_before_;
   LogPosition start_;
   std::uint64_t end_;
-  std::vector<std::byte> head_;  // of the record being added
   std::vector<base::Buffer> pieces_;
   base::Buffer chunk_;
   std::size_t chunk_used_ = 0;
   std::size_t chunk_bytes_ = kFirstChunkBytes;
   std::vector<std::move_only_function<void(const base::Error*)>> answers_;  // at most kBatchJobs
 };
+
+// The same bytes in whole pages, filled up with zeros, as a direct file wants them. Copies all: for
+// a thread that may take its time.
+std::vector<base::Buffer> in_pages(std::vector<base::Buffer> pieces);
 
 }  // namespace ron::volume

@@ -77,14 +77,13 @@ TEST(Batch, HasItsPagesToItself) {
   Filled filled(true);
   EXPECT_EQ(filled.batch.start(), (LogPosition{7, kPage}));
   const std::uint64_t end = filled.batch.end().offset;
-  const std::vector<base::Buffer> pieces = filled.batch.take_pages();
+  const std::vector<base::Buffer> pieces = in_pages(filled.batch.take_pieces());
   for (const base::Buffer& piece : pieces) {
     EXPECT_EQ(piece.size() % kPage, 0U);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(piece.data()) % kPage, 0U);
   }
   const std::vector<std::byte> bytes = joined(pieces);
   EXPECT_EQ(kPage + bytes.size(), next_page(end));
-  EXPECT_EQ(filled.batch.end().offset, end);  // the zeros behind it are not part of the log
   expect_records(bytes, kPage);
 }
 

@@ -208,10 +208,11 @@ Task<Result<void>> Committer::write_log(Batch* batch, bool large) {
     auto opened = co_await open_segment();
     if (!opened) co_return opened;
   }
+  std::vector<base::Buffer> pieces = batch->take_pieces();
+  if (large) pieces = co_await packed(std::move(pieces));
   const std::shared_ptr<platform::File> file = large ? direct_ : file_;
   page_is_full_ = large;
-  auto written = co_await file->write_gather(batch->start().offset,
-                                             large ? batch->take_pages() : batch->take_pieces());
+  auto written = co_await file->write_gather(batch->start().offset, std::move(pieces));
   if (!written) co_return base::fail(std::move(written.error()));
   if (state_->options().skip_sync) co_return Result<void>();
   auto synced = co_await file_->sync();
@@ -220,6 +221,13 @@ Task<Result<void>> Committer::write_log(Batch* batch, bool large) {
   auto named = co_await state_->host().disk.sync_directory(state_->segments_path());
   name_is_durable_ = named.has_value();
   co_return named;
+}
+
+// Megabytes are copied, which no core should stand still for; if the pool is busy, it must.
+Task<std::vector<base::Buffer>> Committer::packed(std::vector<base::Buffer> pieces) {
+  const auto held = std::make_shared<std::vector<base::Buffer>>(std::move(pieces));
+  auto pages = co_await state_->host().blocking.run([held] { return in_pages(std::move(*held)); });
+  co_return pages ? std::move(*pages) : in_pages(std::move(*held));
 }
 
 // Creates the next segment with its head, which becomes durable with what follows.
@@ -404,11 +412,12 @@ Task<Result<void>> Committer::remove_void_bytes(SegmentPtr segment) {
   if (!file) co_return base::fail(std::move(file.error()));
   auto size = co_await (*file)->size();
   if (!size) co_return base::fail(std::move(size.error()));
-  if (*size > closes.offset) {
+  // Also if it has been cut before: perhaps the sync of that failed, and another one of the same
+  // would not bring it back.
+  if (*size >= closes.offset) {
     auto cut = co_await (*file)->truncate(closes.offset);
     if (!cut) co_return cut;
   }
-  // Also if it has been cut before: perhaps that was not synced.
   auto synced = co_await (*file)->sync();
   co_return synced;
 }

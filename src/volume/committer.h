@@ -44,6 +44,7 @@ class Committer {
   platform::Task<base::Result<void>> plan_all(Jobs* jobs, Batch* batch);
   platform::Task<base::Result<void>> write(Batch* batch, bool large);
   platform::Task<base::Result<void>> write_log(Batch* batch, bool large);
+  platform::Task<std::vector<base::Buffer>> packed(std::vector<base::Buffer> pieces);
   platform::Task<base::Result<void>> open_segment();
   platform::Task<void> leave_segment();
   platform::Task<void> abandon_segment();
