@@ -56,6 +56,8 @@ class Ask:
 class Client(threading.Thread):
     """Does random things to its own addresses until the server dies under it."""
 
+    gives_up = 0.03  # on an upload, after each part
+
     def __init__(self, server, seed, fresh, known):
         super().__init__()
         self.ask = Ask(server.address, server.token)
@@ -120,7 +122,7 @@ class Client(threading.Thread):
             piece = data[n * payloads.PART:(n + 1) * payloads.PART]
             if not self.expect(self.ask("PUT", f"/uploads/{upload}/{n}", piece), (200,), f"part {n}"):
                 return False
-            if self.random.random() < 0.03:
+            if self.random.random() < self.gives_up:
                 self.expect(self.ask("DELETE", f"/uploads/{upload}"), (204,), "abort")
                 return False
         return self.expect(self.ask("POST", f"/uploads/{upload}/commit"), (200, 201), "commit")

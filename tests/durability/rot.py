@@ -63,6 +63,7 @@ class Store:
 
     def store(self, payload):
         client = crash.Client(self.server, payload.seed, [], {})
+        client.gives_up = 0
         with client.ask:
             client.store(payload)
         if client.known[payload.address][1] != crash.PRESENT:
