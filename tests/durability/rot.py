@@ -101,6 +101,14 @@ class Store:
                 return payload.address if self.holds(payload, path, offset) else None
         return None
 
+    def moved_on(self, address, path, offset):
+        """Compaction had copied the object behind this place before the flip, and left it dead."""
+        (payload,) = [one for one in self.objects if one.address == address]
+        (before,) = [place for place in self.places[address] if place[0] == path and 0 <= offset - place[1] < place[2]]
+        number = self.places[address].index(before)
+        self.find(payload)
+        return self.places[address][number][:2] > before[:2]
+
     def holds(self, payload, path, offset):
         return any(where == path and at <= offset < at + size
                    for where, at, size in self.places[payload.address])
@@ -169,6 +177,8 @@ def flip_segment(store, dice, totals):
         return
     failed = store.read_all()
     quarantined = store.scrub()
+    if victim and victim not in failed and store.moved_on(victim, path, offset):
+        victim = None
     if victim and (victim not in failed or quarantined == 0):
         raise crash.Wrong(f"{path.name}+{offset}: a flip in {victim} was not noticed: {failed}, {quarantined}")
     if len(failed) > 1 or (failed and victim and victim not in failed):
@@ -177,6 +187,9 @@ def flip_segment(store, dice, totals):
     store.heal(set(failed) | ({victim} if victim else set()))
     totals["in_objects"] += victim is not None
     left = store.read_all()
+    if left:  # read by somebody before the bit was flipped back, and reported after the object was stored
+        store.heal(left)
+        left = store.read_all()
     if left:
         raise crash.Wrong(f"{path.name}+{offset}: not healed: {left}")
 
