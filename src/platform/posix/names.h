@@ -17,8 +17,8 @@ struct Opened {
   bool direct = false;
 };
 
-// Never follows a symbolic link where the path ends; files are made 0600. A file system that knows
-// no direct I/O is asked again without.
+// Never follows a symbolic link where the path ends; files are made 0600. Where the file system
+// knows no direct I/O, or wants it aligned to more than pages, the file is opened without.
 Opened open(const std::string& path, OpenOptions options);
 // 0700; fine if it is there.
 int make_directory(const std::string& path);
