@@ -23,6 +23,7 @@ platform::Task<base::Result<void>> Batch::add(Record record, base::Buffer payloa
   }
   std::ranges::fill(extend(padding), std::byte{0});
   end_ += place.stored_bytes();
+  ++records_;
   auto applied = co_await draft_.apply(&record, place);
   co_return applied;
 }

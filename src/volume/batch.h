@@ -34,7 +34,8 @@ class Batch {
   [[nodiscard]] std::uint64_t segment() const noexcept { return start_.segment; }
   [[nodiscard]] LogPosition start() const noexcept { return start_; }
   [[nodiscard]] LogPosition end() const noexcept { return {start_.segment, end_}; }
-  [[nodiscard]] bool has_records() const noexcept { return end_ != start_.offset; }
+  [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
+  [[nodiscard]] bool has_records() const noexcept { return records_ != 0; }
   // The record is part of this batch: not on the medium yet.
   [[nodiscard]] bool holds(const Place& place) const noexcept {
     return place.segment == start_.segment && place.offset >= start_.offset;
@@ -71,6 +72,7 @@ class Batch {
   std::uint64_t durable_before_;
   LogPosition start_;
   std::uint64_t end_;
+  std::uint64_t records_ = 0;
   std::vector<base::Buffer> pieces_;
   base::Buffer chunk_;
   std::size_t chunk_used_ = 0;

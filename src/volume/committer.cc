@@ -44,7 +44,7 @@ void Committer::start_at(LogPosition end, std::uint64_t next_segment, bool after
   next_segment_ = std::max(next_segment, end.segment + 1);
   forget_segment();
   writing_ = false;
-  unflushed_bytes_ = 0;
+  unflushed_bytes_ = unflushed_records_ = 0;
 }
 
 Task<void> Committer::run(runtime::Shutdown shutdown) {
@@ -151,7 +151,8 @@ Task<void> Committer::commit(Jobs jobs) {
   }
   if (room && batch.has_records()) state_->set_write_trouble("");
   batch.answer_all(nullptr);
-  if (unflushed_bytes_ > kReplayBytes) static_cast<void>(co_await flush_index());
+  const bool much = unflushed_bytes_ > kReplayBytes || unflushed_records_ > kReplayRecords;
+  if (much) static_cast<void>(co_await flush_index());
 }
 
 // Plans every job; `jobs` keeps those that were not. Deferred ones wait for the next batch.
@@ -194,6 +195,7 @@ Task<Result<void>> Committer::write(Batch* batch, bool large) {
   if (batch->has_records()) {
     const std::uint64_t bytes = batch->end().offset - batch->start().offset;
     unflushed_bytes_ += bytes;
+    unflushed_records_ += batch->records();
     free_bytes_ -= std::min(free_bytes_, bytes);
     state_->free_bytes.store(free_bytes_, std::memory_order_relaxed);
     end_ = batch->end();
@@ -338,7 +340,7 @@ Task<Result<void>> Committer::flush_index() {
   const IndexPtr index = state_->index();
   if (!index) co_return Result<void>();
   auto flushed = co_await index->flush();
-  if (flushed) unflushed_bytes_ = 0;
+  if (flushed) unflushed_bytes_ = unflushed_records_ = 0;
   if (!flushed && flushed.error().code == Code::IntegrityFail) state_->report_damaged_index();
   co_return flushed;
 }
