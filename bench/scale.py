@@ -85,15 +85,19 @@ def main():
     options = parser.parse_args()
     raise_descriptor_limit()
     with scratch_directory(options.dir) as directory:
-        stores = [pathlib.Path(directory) / f"data-{count}" for count in (options.objects // 100, options.objects)]
-        for data, count in zip(stores, (options.objects // 100, options.objects), strict=True):
+        stores = []
+        for count in (options.objects // 100, options.objects):
+            data = pathlib.Path(directory) / f"data-{count}"
+            stores.append(data)
             server = Ron(directory, data=data, limits={"cache_bytes": CACHE})
             try:
                 fill(server, directory, count)
             finally:
                 server.stop()
-        started = [start(directory, data) for data in stores]
+        started = []
         try:
+            for data in stores:
+                started.append(start(directory, data))
             # In turn, so that what else the machine does meets both.
             runs = [[rounds.measure(server, server.base, options.seconds, script) for server, script, _ in started]
                     for _ in range(options.rounds)]

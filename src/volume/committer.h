@@ -76,7 +76,7 @@ class Committer {
   bool must_close_ = false;            // what failed lies behind the end of the log
   std::uint64_t unflushed_bytes_ = 0;  // of log since the index was flushed
   std::uint64_t unflushed_records_ = 0;
-  std::uint64_t free_bytes_ = 0;       // as measured, less what was written since
+  std::uint64_t free_bytes_ = 0;  // as measured, less what was written since
   platform::TimePoint free_checked_{};
 };
 

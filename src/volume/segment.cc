@@ -186,7 +186,7 @@ platform::Task<base::Result<base::Buffer>> SegmentScanner::payload(Place place) 
   }
   const std::uint64_t start = offset / kPage * kPage;
   const auto lead = static_cast<std::size_t>(offset - start);
-  const std::size_t pages = (lead + place.payload_bytes + kPage - 1) / kPage * kPage;
+  const auto pages = static_cast<std::size_t>(next_page(lead + place.payload_bytes));
   auto read = co_await segment_->file->read_at(start, base::Buffer(pages));
   if (!read) co_return base::fail(std::move(read.error()));
   const std::size_t there = read->size() > lead ? read->size() - lead : 0;

@@ -31,7 +31,7 @@ struct LogPosition {
   friend auto operator<=>(const LogPosition&, const LogPosition&) = default;
 };
 
-// Where a batch that has its pages to itself may start.
+// The first place in whole pages at or behind `offset`.
 constexpr std::uint64_t next_page(std::uint64_t offset) noexcept {
   constexpr std::uint64_t kPage = base::Buffer::kPageBytes;
   return (offset + kPage - 1) / kPage * kPage;
