@@ -72,7 +72,8 @@ class LyingServer:
 
 class Proxy:
     """Passes bytes on to a server. `parts` are the part numbers of uploads that went through, in
-    order; once `hold_after` of them did, nothing more passes."""
+    order; after `hold_after` of them no other part passes. `held` says that one is kept back and
+    all before it were answered."""
 
     PART = re.compile(rb"PUT /uploads/[^/ ]+/(\d+) HTTP/1\.1\r\n")
 
@@ -80,6 +81,7 @@ class Proxy:
         self.server_address = server_address
         self.hold_after = hold_after
         self.parts = []
+        self._answered = 0
         self.held = threading.Event()
         self._stop = threading.Event()
         self._released = threading.Event()
@@ -125,7 +127,7 @@ class Proxy:
 
     def _serve(self, client):
         with client, socket.create_connection(self.server_address) as server:
-            tail = b""
+            tail, part_asked = b"", False
             while not self._stop.is_set() and not self._dropping:
                 ready, _, _ = select.select([client, server], [], [], 0.1)
                 for source in ready:
@@ -136,11 +138,16 @@ class Proxy:
                     if not data:
                         return
                     if source is client:
+                        part_asked = part_asked or bool(self.PART.search(tail + data))
                         while not self._may_pass(tail + data):
                             self._released.wait(0.1)
                             if self._stop.is_set() or self._dropping:
                                 return
                         tail = data[-200:] if not self.PART.search(data[-200:]) else b""
+                    elif part_asked and data.startswith(b"HTTP/1.1 20"):
+                        part_asked = False
+                        with self._lock:
+                            self._answered += 1
                     try:
                         (server if source is client else client).sendall(data)
                     except OSError:
@@ -152,7 +159,8 @@ class Proxy:
             begun = [int(found[1]) for found in self.PART.finditer(data)]
             full = self.hold_after is not None and len(self.parts) >= self.hold_after
             if begun and full:
-                self.held.set()
+                if self._answered >= self.hold_after:
+                    self.held.set()
                 return False
             self.parts += begun
             return True
