@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -71,38 +72,77 @@ constexpr std::size_t class_of(std::size_t room) {
 static_assert(class_of(kLargest) < kClasses);
 
 struct FreeBlock {
+  std::size_t room;
   FreeBlock* next;
 };
 
-// Free blocks by class, up to a number of bytes. Not locked.
+// A list of blocks of any class.
+struct Chain {
+  FreeBlock* first = nullptr;
+
+  void push(FreeBlock* block) noexcept { block->next = std::exchange(first, block); }
+  FreeBlock* pop() noexcept {
+    return first == nullptr ? nullptr : std::exchange(first, first->next);
+  }
+  void free() noexcept {
+    while (FreeBlock* const block = pop()) ::operator delete(block, kAlignment);
+  }
+};
+
+// Free blocks by class, up to a number of bytes. What is put into a full one takes the place of
+// blocks of the class nobody asked for the longest, so that what one kind of work left behind does
+// not keep the next from recycling. Not locked.
 class Shelf {
  public:
   explicit constexpr Shelf(std::size_t cap_bytes) : cap_bytes_(cap_bytes) {}
 
-  // False when it does not fit any more.
-  bool put(std::byte* data, std::size_t room, std::size_t index) noexcept {
-    if (bytes_ + room > cap_bytes_) return false;
-    bytes_ += room;
-    free_[index] = new (data) FreeBlock{free_[index]};
-    return true;
+  // `out` gets what has no place: blocks that had to go, or this one.
+  void put(FreeBlock* block, Chain& out) noexcept {
+    const std::size_t index = class_of(block->room);
+    while (bytes_ + block->room > cap_bytes_) {
+      const std::size_t oldest = least_asked_for();
+      if (oldest == kClasses || oldest == index) return out.push(block);
+      out.push(remove(oldest));
+    }
+    bytes_ += block->room;
+    lists_[index].free.push(block);
   }
   // Null when there is none.
-  std::byte* take(std::size_t room, std::size_t index) noexcept {
-    if (free_[index] == nullptr) return nullptr;
-    bytes_ -= room;
-    return reinterpret_cast<std::byte*>(std::exchange(free_[index], free_[index]->next));
+  std::byte* take(std::size_t index) noexcept {
+    lists_[index].asked_at = ++asked_;
+    return reinterpret_cast<std::byte*>(remove(index));
   }
   // Frees all and takes nothing from now on.
   void close() noexcept {
     cap_bytes_ = 0;
-    for (FreeBlock*& block : free_) {
-      while (block != nullptr) ::operator delete(std::exchange(block, block->next), kAlignment);
-    }
+    for (List& list : lists_) list.free.free();
     bytes_ = 0;
   }
 
  private:
-  std::array<FreeBlock*, kClasses> free_{};
+  struct List {
+    Chain free;
+    std::uint64_t asked_at = 0;
+  };
+
+  FreeBlock* remove(std::size_t index) noexcept {
+    FreeBlock* const block = lists_[index].free.pop();
+    if (block != nullptr) bytes_ -= block->room;
+    return block;
+  }
+
+  // Of the classes that have a block; kClasses: none has.
+  [[nodiscard]] std::size_t least_asked_for() const noexcept {
+    std::size_t oldest = kClasses;
+    for (std::size_t i = 0; i < kClasses; ++i) {
+      if (lists_[i].free.first == nullptr) continue;
+      if (oldest == kClasses || lists_[i].asked_at < lists_[oldest].asked_at) oldest = i;
+    }
+    return oldest;
+  }
+
+  std::array<List, kClasses> lists_{};
+  std::uint64_t asked_ = 0;
   std::size_t bytes_ = 0;
   std::size_t cap_bytes_;
 };
@@ -132,22 +172,25 @@ std::byte* take_pages(std::size_t bytes, std::size_t& room) {
   room = room_for(bytes);
   const std::size_t index = class_of(room);
   if (index == kClasses) return fresh(room);
-  std::byte* block = kept.shelf.take(room, index);
+  std::byte* block = kept.shelf.take(index);
   if (block == nullptr) {
     const std::lock_guard lock(shared.mutex);
-    block = shared.shelf.take(room, index);
+    block = shared.shelf.take(index);
   }
   return block != nullptr ? block : fresh(room);
 }
 
 void give_pages(std::byte* data, std::size_t room) noexcept {
-  const std::size_t index = class_of(room);
-  bool is_kept = index != kClasses && kept.shelf.put(data, room, index);
-  if (!is_kept && index != kClasses) {
+  if (class_of(room) == kClasses) return ::operator delete(data, kAlignment);
+  Chain spilled;
+  kept.shelf.put(new (data) FreeBlock{room, nullptr}, spilled);
+  if (spilled.first == nullptr) return;
+  Chain gone;
+  {
     const std::lock_guard lock(shared.mutex);
-    is_kept = shared.shelf.put(data, room, index);
+    while (FreeBlock* const block = spilled.pop()) shared.shelf.put(block, gone);
   }
-  if (!is_kept) ::operator delete(data, kAlignment);
+  gone.free();
 }
 
 #endif

@@ -1,7 +1,9 @@
 #include "base/buffer.h"
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <set>
 #include <thread>
@@ -71,6 +73,31 @@ TEST(Buffer, IsRecycledAcrossThreads) {
     recycled += given.count(buffers.emplace_back(kBytes).data());
   }
   EXPECT_GE(recycled, detail::kRecycling ? kAgain : 0);
+}
+
+// Whatever was kept of another size gives way.
+TEST(Buffer, IsRecycledAfterWorkOfAnotherSize) {
+  constexpr std::size_t kSmall = 128 << 10;
+  constexpr std::size_t kCount = Buffer::kKeptBytes / kSmall;
+  std::vector<Buffer> buffers;
+  for (std::size_t at = 0; at < Buffer::kKeptBytes + Buffer::kSharedBytes; at += kBytes) {
+    buffers.emplace_back(kBytes);
+  }
+  buffers.clear();
+  std::set<const void*> given;
+  for (std::size_t i = 0; i < kCount; ++i) given.insert(buffers.emplace_back(kSmall).data());
+  buffers.clear();
+  // What went back to the heap would come from there again: not if it was given away meanwhile.
+  using Heap = std::unique_ptr<void, decltype(&std::free)>;
+  std::vector<Heap> elsewhere;
+  for (std::size_t i = 0; i < 2 * kCount; ++i) {
+    elsewhere.emplace_back(std::aligned_alloc(Buffer::kPageBytes, kSmall), &std::free);
+  }
+  std::size_t recycled = 0;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    recycled += given.count(buffers.emplace_back(kSmall).data());
+  }
+  EXPECT_GE(recycled, detail::kRecycling ? kCount : 0);
 }
 
 TEST(Buffer, LiveBuffersOfSeveralThreadsNeverOverlap) {
