@@ -2,8 +2,8 @@
 
 from xml.sax.saxutils import escape
 
-COLOURS = {"ron": "#0ea5e9", "nginx": "#94a3b8"}
-WIDTH, ROW, LABEL, VALUE = 640, 22, 90, 80
+COLOURS = {"ron": "#0ea5e9", "hashing": "#7dd3fc", "nginx": "#94a3b8"}
+WIDTH, ROW, LABEL, VALUE = 640, 22, 110, 80
 
 
 def bars(title, groups):

@@ -38,7 +38,7 @@ def measure(server, url, seconds, script):
 
 
 def compare(servers, name, targets, rounds, seconds):
-    """`targets` has (url, wrk script) for each server's name. The ratio is nginx's cost over ron's."""
+    """`targets` has (url, wrk script) for each server's name. A ratio is nginx's cost over that server's."""
     samples = {server.name: [] for server in servers}
     for server in servers:
         load(targets[server.name][0], 1, targets[server.name][1])
@@ -50,34 +50,34 @@ def compare(servers, name, targets, rounds, seconds):
         summary[who] = {key: statistics.median(run[key] for run in runs) for key in ("cpu_us", "rps", "p50_us", "p99_us")}
         summary[who]["errors"] = sum(run["errors"] for run in runs)
     # Interleaved pairs see the same disturbance: the ratio is taken per round.
-    ratio = statistics.median(n["cpu_us"] / r["cpu_us"] for n, r in zip(samples["nginx"], samples["ron"]))
-    return {"size": name, "servers": summary, "ratio": ratio, "samples": samples}
+    ratios = {who: statistics.median(n["cpu_us"] / r["cpu_us"] for n, r in zip(samples["nginx"], runs))
+              for who, runs in samples.items() if who != "nginx"}
+    return {"size": name, "servers": summary, "ratios": ratios, "samples": samples}
 
 
 def report(benchmark, title, rows, wanted, path, options, judge_p99=False):
-    """Prints the table, writes results and chart; true when every ratio is as wanted and, with `judge_p99`, no p99 is
-    worse than nginx's. Without `wanted` the figures are only reported."""
+    """Prints the table, writes results and chart; true when every ratio of ron's is as wanted and, with `judge_p99`, no
+    p99 is worse than nginx's. Without `wanted` the figures are only reported."""
     print(f"\n{title} ({path.name}): {CONNECTIONS} connections, one CPU each, median of {options.rounds} interleaved "
           f"rounds of {options.seconds} s")
     width = max(len(row["size"]) for row in rows)
-    print(f"{'':>{width}} {'server':>6} {'CPU us/req':>11} {'req/s':>10} {'p50 us':>9} {'p99 us':>9} {'errors':>6}  nginx/ron")
+    print(f"{'':>{width}} {'server':>7} {'CPU us/req':>11} {'req/s':>10} {'p50 us':>9} {'p99 us':>9} {'errors':>6}  nginx/this")
     fine = True
     for row in rows:
         row["wanted"] = wanted[row["size"]] if wanted else None
-        for who in ("ron", "nginx"):
-            s = row["servers"][who]
-            tail = f"  {row['ratio']:.2f}" if who == "ron" else ""
+        for who, s in row["servers"].items():
+            tail = f"  {row['ratios'][who]:.2f}" if who in row["ratios"] else ""
             tail += f" (wanted {row['wanted']:.2f})" if who == "ron" and wanted else ""
-            print(f"{row['size']:>{width}} {who:>6} {s['cpu_us']:>11.2f} {s['rps']:>10.0f} {s['p50_us']:>9.0f} {s['p99_us']:>9.0f} {s['errors']:>6}{tail}")
+            print(f"{row['size']:>{width}} {who:>7} {s['cpu_us']:>11.2f} {s['rps']:>10.0f} {s['p50_us']:>9.0f} {s['p99_us']:>9.0f} {s['errors']:>6}{tail}")
             fine &= s["errors"] == 0
-        fine &= not wanted or row["ratio"] >= row["wanted"]
+        fine &= not wanted or row["ratios"]["ron"] >= row["wanted"]
         if judge_p99 and wanted and row["servers"]["ron"]["p99_us"] > row["servers"]["nginx"]["p99_us"]:
             print(f"{row['size']:>{width}}: p99 is worse")
             fine = False
     benchmark += "" if path.name == "loopback" else f"_{path.name}"
     write_result(benchmark, {"path": path.name, "connections": CONNECTIONS, "rounds": options.rounds, "seconds": options.seconds, "rows": rows})
     (ROOT / "bench" / "results" / f"{benchmark}.svg").write_text(chart.bars(
-        f"{title}, {path.name} (lower is better)", [(row["size"], [(who, row["servers"][who]["cpu_us"]) for who in ("ron", "nginx")]) for row in rows]))
+        f"{title}, {path.name} (lower is better)", [(row["size"], [(who, s["cpu_us"]) for who, s in row["servers"].items()]) for row in rows]))
     return fine
 
 

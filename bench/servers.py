@@ -70,8 +70,8 @@ class Ron(Server):
     LIMITS = {"server.max_rps": 100_000_000, "server.max_inflight": 100_000, "max_conns": 20_000,
               "max_conns_per_ip": 20_000, "idle_timeout": "10m"}
 
-    def __init__(self, directory, cores=1, limits=None, data=None, pinned=True, path=Loopback()):
-        token_file = pathlib.Path(directory) / "admin.token"
+    def __init__(self, directory, cores=1, limits=None, data=None, pinned=True, path=Loopback(), name="ron"):
+        token_file = pathlib.Path(directory) / f"{name}.token"
         self.data = data
         self.admin_port = free_port()
         where = ["--data", data] if data else ["--amnesia"]
@@ -79,7 +79,7 @@ class Ron(Server):
                    "--admin", f"{path.address}:{self.admin_port}", "--token-out", token_file, "--log-level", "warn"]
         for key, value in {**self.LIMITS, **(limits or {})}.items():
             command += ["--set", f"storage.{key}={value}"]
-        super().__init__("ron", command, path, pinned, stdout=subprocess.PIPE, text=True)
+        super().__init__(name, command, path, pinned, stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         self.port = int(line.rsplit(":", 1)[1])
         self.base = f"http://{path.address}:{self.port}"
@@ -96,13 +96,6 @@ class Ron(Server):
         subprocess.run([RON, "put", "--url", self.base, "--no-resume", "-q", path], check=True, stdout=subprocess.DEVNULL,
                        env={**os.environ, "RON_TOKEN": self.token})
         return f"{self.base}/o/b3:{b3sum(path)}"
-
-    def warm(self):
-        """Everything stored is in the page cache from here on, where writing does not leave it."""
-        for segment in sorted(pathlib.Path(self.data).rglob("*.seg")):
-            with segment.open("rb") as file:
-                while file.read(1 << 20):
-                    pass
 
     def begin_upload(self, length):
         answer = self.ask(f"{self.base}/uploads", "POST", json.dumps({"length": length}).encode())

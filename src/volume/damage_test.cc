@@ -41,6 +41,42 @@ TEST(DiskVolume, DamagedBytesAreWithheldAndQuarantined) {
   EXPECT_EQ(get(machine, life.volume(), id), object);
 }
 
+// What was read before is still checked each time.
+TEST(DiskVolume, DamageAfterTheFirstReadIsNoticed) {
+  for (const std::size_t size : {std::size_t{1000}, std::size_t{65'536}, std::size_t{200'000}}) {
+    Machine machine(1);
+    Life life(machine, small_options());
+    const auto object = sample_bytes(size, 1);
+    const base::ObjectId id = b3::hash(object);
+    static_cast<void>(put(machine, life.volume(), object).get());
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(get(machine, life.volume(), id), object);
+    const std::uint64_t values = groups_stored(RecordKind::Object, size) * 32;
+    ASSERT_TRUE(machine.node.disk().flip_bit(kFirstSegment, kFirstPayload + values + size - 10, 3));
+    EXPECT_EQ(get(machine, life.volume(), id).error().code, Code::IntegrityFail);
+    ASSERT_EQ(life.corrupt.size(), 1U);
+    EXPECT_EQ(life.corrupt[0].second, b3::group_count(size) - 1);
+  }
+}
+
+// Bytes that were hashed once can be told from others without what they were to hash to.
+TEST(DiskVolume, ReadsAgainWithoutTheValuesOfGroups) {
+  const auto object = sample_bytes(200'000, 1);
+  const base::ObjectId id = b3::hash(object);
+  for (const bool was_read : {true, false}) {
+    Machine machine(1);
+    Life life(machine, small_options());
+    static_cast<void>(put(machine, life.volume(), object).get());
+    if (was_read) EXPECT_EQ(get(machine, life.volume(), id), object);
+    ASSERT_TRUE(machine.node.disk().flip_bit(kFirstSegment, kFirstPayload + 10, 3));
+    const auto read = get(machine, life.volume(), id);
+    if (was_read && ProvenCells::worthwhile()) {
+      EXPECT_EQ(read, object);
+    } else {
+      EXPECT_EQ(read.error().code, Code::IntegrityFail);
+    }
+  }
+}
+
 TEST(DiskVolume, NamesTheDamagedGroupOfAPart) {
   Machine machine(1);
   Options options = small_options();

@@ -194,6 +194,42 @@ TEST(DiskVolume, UploadsPublishLargeObjects) {
   EXPECT_EQ(get(machine, life.volume(), b3::hash(object)).error().code, Code::NotFound);
 }
 
+// The first time by hash, later by fingerprint, and in between by hash again where only some of it
+// is known.
+TEST(DiskVolume, AnyRangeIsTheSameHoweverOftenItIsRead) {
+  Machine machine(1);
+  Options options = small_options();
+  options.segment_bytes = 8 * base::kMiB;
+  Life life(machine, options);
+  const auto plain = sample_bytes(300'001, 1);
+  const auto large = sample_bytes(2 * kPartBytes + 70'000, 2);
+  ASSERT_TRUE(put(machine, life.volume(), plain).get().has_value());
+  const UploadId id(1, 2, 3);
+  ASSERT_TRUE(
+      begin(machine, life.volume(), {id, large.size(), std::nullopt, "acme", 0}).get().has_value());
+  for (std::size_t at = 0; at < large.size(); at += kPartBytes) {
+    const auto part =
+        base::ByteView(large).subspan(at, std::min<std::size_t>(kPartBytes, large.size() - at));
+    ASSERT_TRUE(put_part(machine, life.volume(), id, at / kPartBytes, part).get().has_value());
+  }
+  ASSERT_TRUE(commit(machine, life.volume(), id).get().has_value());
+  platform::FastRandom dice(7);
+  for (const auto* object : {&plain, &large}) {
+    const auto located = run(machine, life.volume().locate(b3::hash(*object)));
+    ASSERT_TRUE(located.has_value());
+    for (int i = 0; i < 400; ++i) {
+      const std::uint64_t offset = dice.next() % object->size();
+      const std::uint64_t wanted = 1 + dice.next() % 150'000;
+      const auto piece = run(machine, life.volume().read(*located, offset, wanted));
+      ASSERT_TRUE(piece.has_value()) << piece.error().message;
+      const std::uint64_t in_part = object == &large ? kPartBytes - offset % kPartBytes : wanted;
+      ASSERT_EQ(piece->bytes.size(), std::min({wanted, object->size() - offset, in_part}));
+      ASSERT_TRUE(std::ranges::equal(piece->bytes,
+                                     base::ByteView(*object).subspan(offset, piece->bytes.size())));
+    }
+  }
+}
+
 // Everything submitted before the first answer.
 platform::Task<base::Result<Added>> upload_at_once(DiskVolume* volume, UploadId id,
                                                    base::Buffer bytes) {

@@ -21,7 +21,8 @@ struct Options {
   std::string directory;                         // made if it is not there; its parent is
   std::uint64_t segment_bytes = 1 * base::kGiB;  // a new segment is begun beyond this
   std::uint64_t index_cache_bytes = 0;           // for blocks of the index that were read from disk
-  std::uint64_t part_table_bytes = 32 * base::kMiB;  // part tables of large objects kept in memory
+  std::uint64_t part_table_bytes = 32 * base::kMiB;   // part tables of large objects kept in memory
+  std::uint64_t fingerprint_bytes = 64 * base::kMiB;  // of what was hashed, 16 for each 16 KiB
   // Batches of at least this many bytes go to the medium past the page cache, in whole pages: what
   // is written once and synced at once gains nothing from being copied into the kernel first.
   std::uint64_t direct_bytes = 256 * base::kKiB;

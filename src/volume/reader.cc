@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <ranges>
 #include <utility>
 
 #include "b3/hash.h"
@@ -32,6 +33,14 @@ Values values_of(base::ByteView bytes) {
                       values[i].bytes.begin());
   }
   return values;
+}
+
+Piece piece_of(base::Buffer buffer, std::uint64_t offset, std::uint64_t length) {
+  Piece piece;
+  piece.buffer = std::move(buffer);
+  piece.bytes = piece.buffer.view().subspan(static_cast<std::size_t>(offset),
+                                            static_cast<std::size_t>(length));
+  return piece;
 }
 
 }  // namespace
@@ -201,18 +210,59 @@ Task<Result<Piece>> Reader::read(Located object, std::uint64_t offset, std::uint
   if (from >= extent.payload_bytes) co_return base::fail(damaged(where->id));
   const std::uint64_t most =
       std::min<std::uint64_t>({length, kPartBytes, extent.payload_bytes - from});
-  auto piece = co_await read_extent(std::move(where), std::move(extent), from, most);
+  if (proven_.knows(cell_name(*where, extent, from / kCellBytes))) {
+    auto piece = co_await read_again(where.get(), &extent, from, most);
+    if (!piece) co_return base::fail(std::move(piece.error()));
+    if (*piece) co_return std::move(**piece);
+  }
+  auto piece = co_await read_hashed(where.get(), &extent, from, most);
   co_return piece;
 }
 
-Task<Result<Piece>> Reader::read_extent(std::shared_ptr<const ObjectPlace> object, Extent extent,
+CellName Reader::cell_name(const ObjectPlace& object, const Extent& extent, std::uint64_t cell) {
+  return extent.kind == RecordKind::Part ? CellName(extent.value, cell) : CellName(object.id, cell);
+}
+
+Task<Result<std::optional<Piece>>> Reader::read_again(const ObjectPlace* object,
+                                                      const Extent* extent, std::uint64_t offset,
+                                                      std::uint64_t length) {
+  const auto cells = std::views::iota(offset / kCellBytes, (offset + length - 1) / kCellBytes + 1);
+  for (const std::uint64_t cell : cells) {
+    if (!proven_.knows(cell_name(*object, *extent, cell))) co_return std::nullopt;
+  }
+  const std::uint64_t first = cells.front() * kCellBytes;
+  const std::uint64_t end =
+      std::min<std::uint64_t>(extent->payload_bytes, (cells.back() + 1) * kCellBytes);
+  auto bytes = co_await read_bytes(extent->segment, extent->offset + extent->head_bytes + first,
+                                   static_cast<std::size_t>(end - first));
+  if (!bytes) co_return base::fail(state_->for_client(bytes.error()));
+  if (bytes->size() != end - first) co_return std::nullopt;
+  base::ByteView left = bytes->view();
+  for (const std::uint64_t cell : cells) {
+    const base::ByteView part = left.first(std::min<std::size_t>(left.size(), kCellBytes));
+    if (!proven_.proves(cell_name(*object, *extent, cell), part)) co_return std::nullopt;
+    left = left.subspan(part.size());
+  }
+  co_return piece_of(std::move(*bytes), offset - first, length);
+}
+
+void Reader::add_proven(const ObjectPlace& object, const Extent& extent, std::uint64_t offset,
+                        base::ByteView groups) {
+  for (std::uint64_t cell = offset / kCellBytes; !groups.empty(); ++cell) {
+    const base::ByteView part = groups.first(std::min<std::size_t>(groups.size(), kCellBytes));
+    proven_.add(cell_name(object, extent, cell), part);
+    groups = groups.subspan(part.size());
+  }
+}
+
+Task<Result<Piece>> Reader::read_hashed(const ObjectPlace* object, const Extent* extent,
                                         std::uint64_t offset, std::uint64_t length) {
-  const std::uint64_t payload = extent.payload_bytes;
-  const std::size_t stored = groups_stored(extent.kind, payload);
+  const std::uint64_t payload = extent->payload_bytes;
+  const std::size_t stored = groups_stored(extent->kind, payload);
   const b3::GroupRange range = b3::groups_covering(payload, offset, length);
   const std::uint64_t first_byte = b3::group_offset(range.first);
   const std::uint64_t end_byte = std::min(payload, b3::group_offset(range.first + range.count));
-  const std::uint64_t payload_at = extent.offset + extent.head_bytes;
+  const std::uint64_t payload_at = extent->offset + extent->head_bytes;
   const std::uint64_t values_at = payload_at - kChecksumBytes - stored * b3::ChainingValue::kBytes;
   const Values* known = object->values.load(std::memory_order_acquire);
   const bool needs_values = stored != 0 && known == nullptr;
@@ -220,12 +270,12 @@ Task<Result<Piece>> Reader::read_extent(std::shared_ptr<const ObjectPlace> objec
   Values values;
   std::uint64_t read_from = payload_at + first_byte;
   if (needs_values && !together) {
-    auto bytes = co_await read_bytes(extent.segment, values_at, stored * 32);
+    auto bytes = co_await read_bytes(extent->segment, values_at, stored * 32);
     if (!bytes) co_return base::fail(state_->for_client(bytes.error()));
     values = values_of(bytes->view());
   }
   if (together) read_from = values_at;
-  auto bytes = co_await read_bytes(extent.segment, read_from,
+  auto bytes = co_await read_bytes(extent->segment, read_from,
                                    static_cast<std::size_t>(payload_at + end_byte - read_from));
   if (!bytes) co_return base::fail(state_->for_client(bytes.error()));
   const bool whole = bytes->size() == payload_at + end_byte - read_from;
@@ -233,10 +283,10 @@ Task<Result<Piece>> Reader::read_extent(std::shared_ptr<const ObjectPlace> objec
   bool sound = whole;
   if (sound && needs_values) {
     sound = values.size() == stored &&
-            (extent.kind == RecordKind::Part ? b3::combine(values) == extent.value
-                                             : groups_match_address(object->id, payload, values));
+            (extent->kind == RecordKind::Part ? b3::combine(values) == extent->value
+                                              : groups_match_address(object->id, payload, values));
   }
-  std::uint64_t bad_group = extent.first_group + range.first;
+  std::uint64_t bad_group = extent->first_group + range.first;
   const auto lead = static_cast<std::size_t>(payload_at + first_byte - read_from);
   if (sound && stored == 0) sound = b3::hash(bytes->view()) == object->id;
   const Values& trusted = known != nullptr ? *known : values;
@@ -244,7 +294,7 @@ Task<Result<Piece>> Reader::read_extent(std::shared_ptr<const ObjectPlace> objec
     const std::uint64_t group = range.first + i;
     const base::ByteView part = bytes->view().subspan(
         lead + static_cast<std::size_t>(b3::group_offset(i)), b3::group_length(payload, group));
-    bad_group = extent.first_group + group;
+    bad_group = extent->first_group + group;
     sound =
         b3::subtree(part, bad_group * b3::kGroupChunks) == trusted[static_cast<std::size_t>(group)];
   }
@@ -252,12 +302,9 @@ Task<Result<Piece>> Reader::read_extent(std::shared_ptr<const ObjectPlace> objec
     report_corrupt(object->id, bad_group, object->place);
     co_return base::fail(damaged(object->id));
   }
-  if (needs_values && extent.kind == RecordKind::Object) object->remember(std::move(values));
-  Piece piece;
-  piece.buffer = std::move(*bytes);
-  piece.bytes = piece.buffer.view().subspan(lead + static_cast<std::size_t>(offset - first_byte),
-                                            static_cast<std::size_t>(length));
-  co_return piece;
+  add_proven(*object, *extent, first_byte, bytes->view().subspan(lead));
+  if (needs_values && extent->kind == RecordKind::Object) object->remember(std::move(values));
+  co_return piece_of(std::move(*bytes), lead + (offset - first_byte), length);
 }
 
 void Reader::report_corrupt(const base::ObjectId& id, std::uint64_t group, const Place& place) {

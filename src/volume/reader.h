@@ -1,5 +1,6 @@
 // Reader: finds objects and hands out verified bytes of them. Trusts neither the medium nor the
-// index: group values are composed to the address first, then each group is hashed.
+// index: group values are composed to the address first, then each group is hashed, or compared
+// with one that was.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "runtime/mpsc.h"
 #include "volume/jobs.h"
 #include "volume/part_tables.h"
+#include "volume/proven_cells.h"
 #include "volume/state.h"
 #include "volume/volume.h"
 
@@ -20,7 +22,11 @@ namespace ron::volume {
 class Reader {
  public:
   Reader(VolumeState* state, runtime::Mpsc<Job>* jobs, const runtime::LockDecl& lock_decl)
-      : state_(state), jobs_(jobs), tables_(state->options().part_table_bytes, lock_decl) {}
+      : state_(state),
+        jobs_(jobs),
+        tables_(state->options().part_table_bytes, lock_decl),
+        proven_(state->host().random,
+                ProvenCells::worthwhile() ? state->options().fingerprint_bytes : 0) {}
 
   // As in Volume. Cancel-safe.
   platform::Task<base::Result<Located>> locate(base::ObjectId id);
@@ -56,13 +62,23 @@ class Reader {
   platform::Task<base::Result<std::optional<Located>>> place(base::ObjectId id, ObjectEntry entry);
   // Nothing: a part is not where the index says, perhaps because it has just moved.
   platform::Task<base::Result<PartTablePtr>> part_table(base::ObjectId id, ObjectEntry entry);
-  platform::Task<base::Result<Piece>> read_extent(std::shared_ptr<const ObjectPlace> object,
-                                                  Extent extent, std::uint64_t offset,
-                                                  std::uint64_t length);
+  static CellName cell_name(const ObjectPlace& object, const Extent& extent, std::uint64_t cell);
+  // Bytes of the extent that were hashed before and are still the same; nothing if they are not.
+  platform::Task<base::Result<std::optional<Piece>>> read_again(const ObjectPlace* object,
+                                                                const Extent* extent,
+                                                                std::uint64_t offset,
+                                                                std::uint64_t length);
+  // Hashes all of the groups concerned.
+  platform::Task<base::Result<Piece>> read_hashed(const ObjectPlace* object, const Extent* extent,
+                                                  std::uint64_t offset, std::uint64_t length);
+  // Remembers what was hashed: whole groups of the extent, from byte `offset` on.
+  void add_proven(const ObjectPlace& object, const Extent& extent, std::uint64_t offset,
+                  base::ByteView groups);
 
   VolumeState* state_;
   runtime::Mpsc<Job>* jobs_;
   PartTables tables_;
+  ProvenCells proven_;
 };
 
 }  // namespace ron::volume

@@ -79,6 +79,8 @@ std::vector<Addend> memory_budget(const StorageConfig& config, std::size_t cores
                  config.index_cache_bytes.bytes + kIndexOwnBytes});
   sum.push_back({"part tables of large objects (storage.data_dirs)", volumes,
                  volume::Options().part_table_bytes});
+  sum.push_back({"fingerprints of what was hashed (storage.fingerprint_bytes, storage.data_dirs)",
+                 volumes, config.fingerprint_bytes.bytes});
   return sum;
 }
 

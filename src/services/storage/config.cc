@@ -74,6 +74,11 @@ void add_store_keys(config::Group<StorageConfig>& group) {
                              "a file of objects is closed once it is that large"));
   group.add(config::size_key("index_cache_bytes", &C::index_cache_bytes, "128MiB", {.min = "1MiB"},
                              Reload::Restart, "memory for the index of each data directory"));
+  group.add(config::size_key(
+      "fingerprint_bytes", &C::fingerprint_bytes, "64MiB", {.max = "16GiB"}, Reload::Restart,
+      "memory of each data directory for fingerprints of what was hashed, 16 "
+      "bytes for each 16KiB, so that reading it again costs less; 0: hash "
+      "on every read"));
   group.add(config::duration_key("commit_window", &C::commit_window, "1ms", {.max = "1s"},
                                  Reload::Hot,
                                  "how long a write may wait for others to share its sync"));

@@ -45,6 +45,7 @@ struct StorageConfig {
   base::Size chunk_size{};
   base::Size segment_bytes{};
   base::Size index_cache_bytes{};
+  base::Size fingerprint_bytes{};
   base::Duration commit_window{};
   base::Size min_free_bytes{};
   std::uint64_t get_workers = 0;

@@ -20,6 +20,7 @@ volume::Options options_of(const StorageConfig& config, std::string directory) {
   options.directory = std::move(directory);
   options.segment_bytes = config.segment_bytes.bytes;
   options.index_cache_bytes = config.index_cache_bytes.bytes;
+  options.fingerprint_bytes = config.fingerprint_bytes.bytes;
   options.tuning = tuning_of(config);
   return options;
 }

@@ -1,0 +1,80 @@
+// ProvenCells: remembers which bytes were checked against their address, so that reading them again
+// need not hash them again.
+//
+// Bytes that were hashed leave a fingerprint for each cell of 16 KiB, under a secret key
+// (b3/polyval.h) made anew by each process and never written down. When a cell is read again, bytes
+// with the same fingerprint are the bytes that were hashed: every byte is still looked at each
+// time, a flipped bit on the medium or a forged file is still noticed, in a quarter of the time,
+// and what is read for a range is little more than the range. Bytes with another fingerprint are
+// not judged here: their hash decides.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+#include "b3/polyval.h"
+#include "b3/tree.h"
+#include "base/bytes.h"
+#include "base/object_id.h"
+#include "base/units.h"
+#include "platform/random.h"
+
+namespace ron::volume {
+
+inline constexpr std::uint64_t kCellBytes = 16 * base::kKiB;
+static_assert(b3::kGroupBytes % kCellBytes == 0);
+
+// A cell, counted from the beginning of what has this hash: an object, or a part at its place in
+// one.
+struct CellName {
+  CellName(const base::ObjectId& id, std::uint64_t index) noexcept
+      : whole(id.digest()), cell(index) {}
+  CellName(const b3::ChainingValue& part, std::uint64_t index) noexcept
+      : whole(part.bytes), cell(index) {}
+
+  std::array<std::byte, base::ObjectId::kBytes> whole;
+  std::uint64_t cell;
+};
+
+// A table of fixed size in which the new takes the place of the old. Any thread, without a lock: an
+// entry that is read while it is written is no worse than one that is not there.
+class ProvenCells {
+ public:
+  // Whether a fingerprint is quicker than a hash on this machine.
+  static bool worthwhile() noexcept { return b3::Polyval::best() != b3::Polyval::Way::Plain; }
+
+  // Too few bytes for anything: nothing is ever remembered.
+  ProvenCells(platform::Random& random, std::size_t bytes);
+
+  // Whether it is worth asking. Not a proof.
+  [[nodiscard]] bool knows(const CellName& name) const noexcept;
+  // Whether these are the bytes that were added under this name.
+  [[nodiscard]] bool proves(const CellName& name, base::ByteView bytes) const noexcept;
+  // `bytes` are that cell, all of it: the caller has hashed them.
+  void add(const CellName& name, base::ByteView bytes) noexcept;
+
+ private:
+  // Four to a line of the processor's cache: 32 bits of the name, 96 of the fingerprint.
+  struct Entry {
+    std::uint64_t name_and_high = 0;  // 0: free
+    std::uint64_t low = 0;
+  };
+  static constexpr std::size_t kWays = 4;
+  static constexpr std::size_t kLineBytes = kWays * sizeof(Entry);
+  struct Free {
+    void operator()(void* memory) const noexcept { std::free(memory); }
+  };
+
+  [[nodiscard]] Entry* line_of(const CellName& name) const noexcept;
+  [[nodiscard]] Entry entry_for(const CellName& name, base::ByteView bytes) const noexcept;
+
+  b3::Polyval fingerprint_;
+  std::uint64_t lines_;
+  std::unique_ptr<void, Free> memory_;
+  Entry* entries_ = nullptr;
+};
+
+}  // namespace ron::volume
