@@ -8,7 +8,8 @@
 namespace ron::volume {
 namespace {
 
-constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15U;  // cells of one object lie far apart
+constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15U;  // what is numbered in order lies far apart
+constexpr std::uint64_t kRun = 64;  // cells that lie side by side, since they are read together
 constexpr std::uint64_t kNameMask = 0xffffffff'00000000U;
 
 std::array<std::byte, b3::Polyval::kKeyBytes> secret(platform::Random& random) noexcept {
@@ -39,7 +40,7 @@ void store(std::uint64_t& word, std::uint64_t value) noexcept {
 
 ProvenCells::ProvenCells(platform::Random& random, std::size_t bytes)
     : fingerprint_(secret(random)),
-      lines_(bytes < kLineBytes ? 0 : std::bit_floor(bytes / kLineBytes)),
+      lines_(std::bit_floor(bytes / kLineBytes)),
       // From calloc, so that memory nobody has used yet is not taken from the system.
       memory_(lines_ == 0 ? nullptr : std::calloc(lines_ + 1, kLineBytes)) {
   if (memory_ == nullptr) return;
@@ -49,8 +50,8 @@ ProvenCells::ProvenCells(platform::Random& random, std::size_t bytes)
 }
 
 ProvenCells::Entry* ProvenCells::line_of(const CellName& name) const noexcept {
-  const std::uint64_t line = (word_of(name, 0) + name.cell * kSpread) & (lines_ - 1);
-  return entries_ + line * kWays;
+  const std::uint64_t run = word_of(name, 0) + name.cell / kRun * kSpread;
+  return entries_ + ((run + name.cell % kRun) & (lines_ - 1)) * kWays;
 }
 
 // The fingerprint is of the name and the length too: an entry says which bytes, of what.
