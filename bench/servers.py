@@ -131,12 +131,15 @@ class Nginx(Server):
         raise RuntimeError("nginx did not start")
 
     def put(self, path):
-        name = pathlib.Path(path).name
-        shutil.copy(path, self.directory / "www" / name)
-        return f"http://{self.path.address}:{self.port}/{name}"
+        shutil.copy(path, self.directory / "www")
+        return self.url(path)
 
     def put_large(self, path):
-        return self.put(path)
+        os.link(path, self.directory / "www" / pathlib.Path(path).name)
+        return self.url(path)
+
+    def url(self, path):
+        return f"http://{self.path.address}:{self.port}/{pathlib.Path(path).name}"
 
 
 def scratch_directory(parent=None):

@@ -1,6 +1,7 @@
 #include "b3/polyval.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #if defined(__x86_64__)
@@ -32,6 +33,8 @@ Value product_of(Value a, Value b) {
   }
   return product;
 }
+
+static_assert(sizeof(Value) == Polyval::kBlockBytes && std::endian::native == std::endian::little);
 
 Value block_at(const std::byte* bytes) {
   Value block;

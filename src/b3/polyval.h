@@ -14,7 +14,8 @@
 
 namespace ron::b3 {
 
-// A key made ready. Immutable, 4 KB; any thread.
+// A key made ready. Immutable, 4 KB, aligned to 64 bytes (so not in a coroutine's frame); any
+// thread.
 class Polyval {
  public:
   static constexpr std::size_t kKeyBytes = 16;

@@ -90,8 +90,8 @@ struct Chain {
 };
 
 // Free blocks by class, up to a number of bytes. What is put into a full one takes the place of
-// blocks of the class nobody asked for the longest, so that what one kind of work left behind does
-// not keep the next from recycling. Not locked.
+// blocks nobody has asked for as recently, so that what one kind of work left behind does not keep
+// the next from recycling. Not locked.
 class Shelf {
  public:
   explicit constexpr Shelf(std::size_t cap_bytes) : cap_bytes_(cap_bytes) {}
@@ -101,7 +101,8 @@ class Shelf {
     const std::size_t index = class_of(block->room);
     while (bytes_ + block->room > cap_bytes_) {
       const std::size_t oldest = least_asked_for();
-      if (oldest == kClasses || oldest == index) return out.push(block);
+      const bool is_older = oldest != kClasses && lists_[oldest].asked_at < lists_[index].asked_at;
+      if (!is_older) return out.push(block);
       out.push(remove(oldest));
     }
     bytes_ += block->room;

@@ -77,22 +77,54 @@ TEST(DiskVolume, ReadsAgainWithoutTheValuesOfGroups) {
   }
 }
 
+// An entry of the index that says less than was stored: nobody gets the beginning for the whole.
+TEST(DiskVolume, AShorterLengthInTheIndexIsNoticed) {
+  const auto object = sample_bytes(200'000, 1);
+  const base::ObjectId id = b3::hash(object);
+  for (const std::uint64_t length : {16'384U, 65'536U, 196'608U, 199'999U}) {
+    Machine machine(1);
+    Life life(machine, small_options());
+    static_cast<void>(put(machine, life.volume(), object).get());
+    EXPECT_EQ(get(machine, life.volume(), id), object);
+    std::string* const value = machine.node.key_values().value_at("/data/index.1", object_key(id));
+    ASSERT_NE(value, nullptr);
+    auto entry = parse_entry<ObjectEntry>(*value);
+    ASSERT_TRUE(entry.has_value());
+    entry->length = length;
+    entry->place.payload_bytes = static_cast<std::uint32_t>(length);
+    *value = encode(*entry);
+    EXPECT_EQ(get(machine, life.volume(), id).error().code, Code::IntegrityFail) << length;
+  }
+}
+
+TEST(DiskVolume, AShorterLengthOfAnUploadedObjectIsNoticed) {
+  const auto object = sample_bytes(kPartBytes + 200'000, 1);
+  const base::ObjectId id = b3::hash(object);
+  for (const std::uint64_t less : {16'384U, 131'072U, 1U}) {
+    Machine machine(1);
+    Options options = small_options();
+    options.segment_bytes = 64 * base::kMiB;
+    Life life(machine, options);
+    ASSERT_TRUE(store_in_parts(machine, life.volume(), UploadId(1, 2, 3), object).has_value());
+    EXPECT_EQ(get(machine, life.volume(), id), object);
+    std::string* const value = machine.node.key_values().value_at("/data/index.1", object_key(id));
+    ASSERT_NE(value, nullptr);
+    auto entry = parse_entry<ObjectEntry>(*value);
+    ASSERT_TRUE(entry.has_value());
+    entry->length -= less;
+    ++entry->sequence;  // the parts are looked up anew
+    *value = encode(*entry);
+    EXPECT_EQ(get(machine, life.volume(), id).error().code, Code::IntegrityFail) << less;
+  }
+}
+
 TEST(DiskVolume, NamesTheDamagedGroupOfAPart) {
   Machine machine(1);
   Options options = small_options();
   options.segment_bytes = 64 * base::kMiB;
   Life life(machine, options);
   const auto object = sample_bytes(2 * kPartBytes, 5);
-  const base::ByteView bytes(object);
-  const UploadId id(1, 2, 3);
-  static_cast<void>(
-      begin(machine, life.volume(), {id, object.size(), std::nullopt, "acme", 0}).get());
-  for (const std::size_t part : {0U, 1U}) {
-    static_cast<void>(
-        put_part(machine, life.volume(), id, part, bytes.subspan(part * kPartBytes, kPartBytes))
-            .get());
-  }
-  ASSERT_TRUE(commit(machine, life.volume(), id).get().has_value());
+  ASSERT_TRUE(store_in_parts(machine, life.volume(), UploadId(1, 2, 3), object).has_value());
   EXPECT_EQ(get(machine, life.volume(), b3::hash(object)), object);
   // Near the end of the second part's record.
   const std::uint64_t begun = kFixedHeadBytes + 4 + kChecksumBytes;

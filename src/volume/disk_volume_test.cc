@@ -204,15 +204,7 @@ TEST(DiskVolume, AnyRangeIsTheSameHoweverOftenItIsRead) {
   const auto plain = sample_bytes(300'001, 1);
   const auto large = sample_bytes(2 * kPartBytes + 70'000, 2);
   ASSERT_TRUE(put(machine, life.volume(), plain).get().has_value());
-  const UploadId id(1, 2, 3);
-  ASSERT_TRUE(
-      begin(machine, life.volume(), {id, large.size(), std::nullopt, "acme", 0}).get().has_value());
-  for (std::size_t at = 0; at < large.size(); at += kPartBytes) {
-    const auto part =
-        base::ByteView(large).subspan(at, std::min<std::size_t>(kPartBytes, large.size() - at));
-    ASSERT_TRUE(put_part(machine, life.volume(), id, at / kPartBytes, part).get().has_value());
-  }
-  ASSERT_TRUE(commit(machine, life.volume(), id).get().has_value());
+  ASSERT_TRUE(store_in_parts(machine, life.volume(), UploadId(1, 2, 3), large).has_value());
   platform::FastRandom dice(7);
   for (const auto* object : {&plain, &large}) {
     const auto located = run(machine, life.volume().locate(b3::hash(*object)));

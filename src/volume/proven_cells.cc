@@ -1,9 +1,9 @@
 #include "volume/proven_cells.h"
 
 #include <atomic>
-#include <bit>
 #include <cstring>
 #include <span>
+#include <type_traits>
 
 namespace ron::volume {
 namespace {
@@ -20,7 +20,7 @@ std::array<std::byte, b3::Polyval::kKeyBytes> secret(platform::Random& random) n
 
 std::uint64_t word_of(const CellName& name, std::size_t index) noexcept {
   std::uint64_t word = 0;
-  std::memcpy(&word, name.whole.data() + index * sizeof word, sizeof word);
+  std::memcpy(&word, name.hash.data() + index * sizeof word, sizeof word);
   return word;
 }
 
@@ -40,7 +40,7 @@ void store(std::uint64_t& word, std::uint64_t value) noexcept {
 
 ProvenCells::ProvenCells(platform::Random& random, std::size_t bytes)
     : fingerprint_(secret(random)),
-      lines_(std::bit_floor(bytes / kLineBytes)),
+      lines_(bytes / kLineBytes),
       // From calloc, so that memory nobody has used yet is not taken from the system.
       memory_(lines_ == 0 ? nullptr : std::calloc(lines_ + 1, kLineBytes)) {
   if (memory_ == nullptr) return;
@@ -51,19 +51,25 @@ ProvenCells::ProvenCells(platform::Random& random, std::size_t bytes)
 
 ProvenCells::Entry* ProvenCells::line_of(const CellName& name) const noexcept {
   const std::uint64_t run = word_of(name, 0) + name.cell / kRun * kSpread;
-  return entries_ + ((run + name.cell % kRun) & (lines_ - 1)) * kWays;
+  // Scaled to the number of lines, which is any.
+  const auto first =
+      static_cast<std::uint64_t>((static_cast<unsigned __int128>(run) * lines_) >> 64);
+  const std::uint64_t line = first + name.cell % kRun;
+  return entries_ + (line < lines_ ? line : line % lines_) * kWays;
 }
 
-// The fingerprint is of the name and the length too: an entry says which bytes, of what.
+// The fingerprint is of the name too: an entry says which bytes, of what.
 ProvenCells::Entry ProvenCells::entry_for(const CellName& name,
                                           base::ByteView bytes) const noexcept {
-  struct {
-    std::uint64_t cell;
-    std::uint64_t length;
-    std::array<std::byte, base::ObjectId::kBytes> whole;
-  } const head{.cell = name.cell, .length = bytes.size(), .whole = name.whole};
-  static_assert(sizeof head % b3::Polyval::kBlockBytes == 0);
-  auto value = fingerprint_.update({}, std::as_bytes(std::span(&head, 1)));
+  struct Head {
+    CellName name;
+    std::uint64_t bytes;
+    std::uint64_t zero;
+  };
+  static_assert(sizeof(Head) % b3::Polyval::kBlockBytes == 0 &&
+                std::has_unique_object_representations_v<Head>);
+  const Head head{.name = name, .bytes = bytes.size(), .zero = 0};
+  b3::Polyval::Value value = fingerprint_.update({}, std::as_bytes(std::span(&head, 1)));
   value = fingerprint_.update(value, bytes);
   return {.name_and_high = tag_of(name) | (value.high & ~kNameMask), .low = value.low};
 }

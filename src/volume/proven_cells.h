@@ -4,9 +4,9 @@
 // Bytes that were hashed leave a fingerprint for each cell of 16 KiB, under a secret key
 // (b3/polyval.h) made anew by each process and never written down. When a cell is read again, bytes
 // with the same fingerprint are the bytes that were hashed: every byte is still looked at each
-// time, a flipped bit on the medium or a forged file is still noticed, in a quarter of the time,
-// and what is read for a range is little more than the range. Bytes with another fingerprint are
-// not judged here: their hash decides.
+// time, a flipped bit on the medium or a forged file is still noticed (but for one chance in 2^86),
+// in a fraction of the time, and what is read for a range is little more than the range. Bytes with
+// another fingerprint are not judged here: their hash decides.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "b3/geometry.h"
 #include "b3/polyval.h"
-#include "b3/tree.h"
 #include "base/bytes.h"
 #include "base/object_id.h"
 #include "base/units.h"
@@ -27,20 +27,16 @@ namespace ron::volume {
 inline constexpr std::uint64_t kCellBytes = 16 * base::kKiB;
 static_assert(b3::kGroupBytes % kCellBytes == 0);
 
-// A cell, counted from the beginning of what has this hash: an object, or a part at its place in
-// one.
+// A cell, counted from the beginning of what has this hash and this length: an object, or a part at
+// its place in one.
 struct CellName {
-  CellName(const base::ObjectId& id, std::uint64_t index) noexcept
-      : whole(id.digest()), cell(index) {}
-  CellName(const b3::ChainingValue& part, std::uint64_t index) noexcept
-      : whole(part.bytes), cell(index) {}
-
-  std::array<std::byte, base::ObjectId::kBytes> whole;
+  std::array<std::byte, base::ObjectId::kBytes> hash;
+  std::uint64_t length;
   std::uint64_t cell;
 };
 
-// A table of fixed size in which the new takes the place of the old. Any thread, without a lock: an
-// entry that is read while it is written is no worse than one that is not there.
+// A table of fixed size in which the new takes the place of the old. Any thread, without a lock: of
+// an entry that two write at once each may leave a half, which proves nothing.
 class ProvenCells {
  public:
   // Whether a fingerprint is quicker than a hash on this machine.
@@ -48,6 +44,8 @@ class ProvenCells {
 
   // Too few bytes for anything: nothing is ever remembered.
   ProvenCells(platform::Random& random, std::size_t bytes);
+  ProvenCells(const ProvenCells&) = delete;
+  ProvenCells& operator=(const ProvenCells&) = delete;
 
   // Whether it is worth asking. Not a proof.
   [[nodiscard]] bool knows(const CellName& name) const noexcept;

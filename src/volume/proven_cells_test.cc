@@ -30,7 +30,9 @@ class ProvenCellsTest : public testing::Test {
   Seeded random_;
 };
 
-base::ObjectId some_id(std::uint64_t seed) { return b3::hash(sample_bytes(16, seed)); }
+CellName some_name(std::uint64_t seed, std::uint64_t cell = 0) {
+  return {.hash = b3::hash(sample_bytes(16, seed)).digest(), .length = 1'000'000, .cell = cell};
+}
 
 TEST_F(ProvenCellsTest, ProvesWhatWasAddedAndNothingElse) {
   ProvenCells proven(random_, kBytes);
@@ -39,14 +41,17 @@ TEST_F(ProvenCellsTest, ProvesWhatWasAddedAndNothingElse) {
     const auto size =
         *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::size_t>(0, kCellBytes + 1));
     auto bytes = sample_bytes(size, seed);
-    const CellName name(some_id(seed), *rc::gen::inRange<std::uint64_t>(0, 1'000));
-    const CellName next(some_id(seed), name.cell + 1);
-    const CellName other(some_id(seed + 1), name.cell);
+    const CellName name = some_name(seed, *rc::gen::inRange<std::uint64_t>(0, 1'000));
+    const CellName next = some_name(seed, name.cell + 1);
+    const CellName other = some_name(seed + 1, name.cell);
+    CellName shorter = name;
+    --shorter.length;
     proven.add(name, bytes);
     RC_ASSERT(proven.knows(name));
     RC_ASSERT(proven.proves(name, bytes));
     RC_ASSERT(!proven.proves(next, bytes));
     RC_ASSERT(!proven.proves(other, bytes));
+    RC_ASSERT(!proven.proves(shorter, bytes));
     bytes.push_back(std::byte{0});
     RC_ASSERT(!proven.proves(name, bytes));
     bytes.pop_back();
@@ -59,15 +64,6 @@ TEST_F(ProvenCellsTest, ProvesWhatWasAddedAndNothingElse) {
   }));
 }
 
-TEST_F(ProvenCellsTest, APartIsNamedByItsValue) {
-  ProvenCells proven(random_, kBytes);
-  const auto bytes = sample_bytes(5'000, 1);
-  const b3::ChainingValue part = b3::subtree(bytes, 1024);
-  proven.add(CellName(part, 0), bytes);
-  EXPECT_TRUE(proven.proves(CellName(part, 0), bytes));
-  EXPECT_FALSE(proven.proves(CellName(b3::hash(bytes), 0), bytes));
-}
-
 // Full, it forgets the old and goes on.
 TEST_F(ProvenCellsTest, TheNewTakesThePlaceOfTheOld) {
   constexpr std::uint64_t kEntries = 64;
@@ -75,11 +71,11 @@ TEST_F(ProvenCellsTest, TheNewTakesThePlaceOfTheOld) {
   const auto bytes = sample_bytes(100, 1);
   std::uint64_t known = 0;
   for (std::uint64_t i = 0; i < 20 * kEntries; ++i) {
-    proven.add(CellName(some_id(i), 0), bytes);
-    EXPECT_TRUE(proven.proves(CellName(some_id(i), 0), bytes));
+    proven.add(some_name(i), bytes);
+    EXPECT_TRUE(proven.proves(some_name(i), bytes));
   }
   for (std::uint64_t i = 0; i < 20 * kEntries; ++i) {
-    known += proven.proves(CellName(some_id(i), 0), bytes) ? 1 : 0;
+    known += proven.proves(some_name(i), bytes) ? 1 : 0;
   }
   EXPECT_EQ(known, kEntries);
 }
@@ -87,9 +83,9 @@ TEST_F(ProvenCellsTest, TheNewTakesThePlaceOfTheOld) {
 TEST_F(ProvenCellsTest, WithoutMemoryItKnowsNothing) {
   ProvenCells proven(random_, 0);
   const auto bytes = sample_bytes(100, 1);
-  proven.add(CellName(some_id(1), 0), bytes);
-  EXPECT_FALSE(proven.knows(CellName(some_id(1), 0)));
-  EXPECT_FALSE(proven.proves(CellName(some_id(1), 0), bytes));
+  proven.add(some_name(1), bytes);
+  EXPECT_FALSE(proven.knows(some_name(1)));
+  EXPECT_FALSE(proven.proves(some_name(1), bytes));
 }
 
 // Two threads write the same few entries: whatever is torn proves nothing.
@@ -101,7 +97,7 @@ TEST_F(ProvenCellsTest, ThreadsNeverMakeAFalseProof) {
   const auto churn = [&](std::size_t offset) {
     for (std::size_t i = 0; i < 20'000; ++i) {
       const std::size_t at = (i + offset) % contents.size();
-      const CellName name(some_id(at), 0);
+      const CellName name = some_name(at);
       if (i % 3 == 0) proven.add(name, contents[at]);
       found += proven.proves(name, contents[at]) ? 1 : 0;
       ASSERT_FALSE(proven.proves(name, contents[(at + 1) % contents.size()]));

@@ -160,6 +160,10 @@ Task<Result<PartTablePtr>> Reader::part_table(base::ObjectId id, ObjectEntry ent
       const auto number = parse_part_key(key);
       const auto part = parse_entry<PartEntry>(value);
       if (!number || !part || number->part != table->parts.size()) co_return nullptr;
+      const std::uint64_t before = number->part * kPartBytes;
+      const bool fits = before < entry.length &&
+                        part->place.payload_bytes == std::min(kPartBytes, entry.length - before);
+      if (!fits) co_return nullptr;
       auto slot = std::ranges::find(table->segments, part->place.segment,
                                     [](const SegmentPtr& s) { return s->number; });
       if (slot == table->segments.end()) {
@@ -220,7 +224,10 @@ Task<Result<Piece>> Reader::read(Located object, std::uint64_t offset, std::uint
 }
 
 CellName Reader::cell_name(const ObjectPlace& object, const Extent& extent, std::uint64_t cell) {
-  return extent.kind == RecordKind::Part ? CellName(extent.value, cell) : CellName(object.id, cell);
+  const bool is_part = extent.kind == RecordKind::Part;
+  return {.hash = is_part ? extent.value.bytes : object.id.digest(),
+          .length = extent.payload_bytes,
+          .cell = cell};
 }
 
 Task<Result<std::optional<Piece>>> Reader::read_again(const ObjectPlace* object,

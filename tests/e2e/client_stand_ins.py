@@ -101,7 +101,8 @@ class Proxy:
 
     def release(self):
         """Lets everything pass from now on."""
-        self.hold_after = None
+        with self._lock:
+            self.hold_after = None
         self._released.set()
 
     def start_anew(self):

@@ -284,4 +284,11 @@ bool SimKeyValues::damage_key(std::string_view path, std::string_view key) {
   return true;
 }
 
+std::string* SimKeyValues::value_at(std::string_view path, std::string_view key) {
+  const auto image = images_.find(path);
+  if (image == images_.end()) return nullptr;
+  const auto found = image->second->now.find(key);
+  return found == image->second->now.end() ? nullptr : &found->second;
+}
+
 }  // namespace ron::platform::sim

@@ -57,6 +57,8 @@ class SimKeyValues final : public KeyValues {
   bool damage(std::string_view path);
   // Reads and scans that meet the key fail until it is written again. False when it is not there.
   bool damage_key(std::string_view path, std::string_view key);
+  // The value readers see, to be looked at or forged. Null when it is not there.
+  std::string* value_at(std::string_view path, std::string_view key);
 
  private:
   friend class SimKeyValue;
