@@ -34,7 +34,7 @@ def main():
         source = make_large(folder, options.mib << 20)
         address = "b3:" + b3sum(source)
         server = Ron(folder, data=folder / "data", cores=2, pinned=False)
-        flags = ["--url", server.base, "--token", str(folder / "admin.token"), "-q"]
+        flags = ["--url", server.base, "--token", str(server.token_file), "-q"]
         try:
             for _ in range(options.rounds):
                 copy, got = folder / "copy", folder / "got"

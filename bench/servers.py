@@ -71,7 +71,7 @@ class Ron(Server):
               "max_conns_per_ip": 20_000, "idle_timeout": "10m"}
 
     def __init__(self, directory, cores=1, limits=None, data=None, pinned=True, path=Loopback(), name="ron"):
-        token_file = pathlib.Path(directory) / f"{name}.token"
+        self.token_file = token_file = pathlib.Path(directory) / f"{name}.token"
         self.data = data
         self.admin_port = free_port()
         where = ["--data", data] if data else ["--amnesia"]

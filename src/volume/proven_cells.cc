@@ -75,7 +75,7 @@ ProvenCells::Entry ProvenCells::entry_for(const CellName& name,
 }
 
 bool ProvenCells::knows(const CellName& name) const noexcept {
-  if (entries_ == nullptr) return false;
+  if (entries_ == nullptr || name.length <= kForgottenBytes) return false;
   Entry* const line = line_of(name);
   const std::uint64_t tag = tag_of(name);
   for (std::size_t i = 0; i < kWays; ++i) {
@@ -97,7 +97,7 @@ bool ProvenCells::proves(const CellName& name, base::ByteView bytes) const noexc
 }
 
 void ProvenCells::add(const CellName& name, base::ByteView bytes) noexcept {
-  if (entries_ == nullptr) return;
+  if (entries_ == nullptr || name.length <= kForgottenBytes) return;
   Entry* const line = line_of(name);
   const std::uint64_t tag = tag_of(name);
   // The same name's, else a free one, else any.

@@ -25,6 +25,9 @@
 namespace ron::volume {
 
 inline constexpr std::uint64_t kCellBytes = 16 * base::kKiB;
+// What is no longer than this is hashed in about the time it takes to look something up in a large
+// table, and there may be millions of it: it is not remembered.
+inline constexpr std::uint64_t kForgottenBytes = 4 * base::kKiB;
 static_assert(b3::kGroupBytes % kCellBytes == 0);
 
 // A cell, counted from the beginning of what has this hash and this length: an object, or a part at

@@ -80,6 +80,19 @@ TEST_F(ProvenCellsTest, TheNewTakesThePlaceOfTheOld) {
   EXPECT_EQ(known, kEntries);
 }
 
+TEST_F(ProvenCellsTest, WhatIsShortIsNotRemembered) {
+  ProvenCells proven(random_, kBytes);
+  const auto bytes = sample_bytes(kForgottenBytes, 1);
+  CellName name = some_name(1);
+  name.length = bytes.size();
+  proven.add(name, bytes);
+  EXPECT_FALSE(proven.knows(name));
+  EXPECT_FALSE(proven.proves(name, bytes));
+  ++name.length;
+  proven.add(name, bytes);
+  EXPECT_TRUE(proven.knows(name));
+}
+
 TEST_F(ProvenCellsTest, WithoutMemoryItKnowsNothing) {
   ProvenCells proven(random_, 0);
   const auto bytes = sample_bytes(100, 1);
