@@ -5,7 +5,12 @@
 # takes every .cc of the folder: x_test.cc go to the test program `<name>_test`, x_fuzz.cc become one
 # libFuzzer program each, x_bench.cc one benchmark program each, test_x.cc the library
 # `ron_<name>_testing` for tests and simulations, the rest is the library.
+# Where fuzzers are built, tests are built only when they are asked for by name.
 # ron_check_ranks() fails the configure step when a module links a module of the same or a higher rank.
+
+if(RON_FUZZ)
+  set(RON_IF_ASKED EXCLUDE_FROM_ALL)
+endif()
 
 define_property(GLOBAL PROPERTY RON_MODULES BRIEF_DOCS "declared modules" FULL_DOCS "declared modules")
 
@@ -55,11 +60,10 @@ function(ron_module name)
       target_link_libraries(${stem} PRIVATE ron_${name})
       target_link_options(${stem} PRIVATE -fsanitize=fuzzer)
     endforeach()
-    return()
   endif()
 
   if(support)
-    add_library(ron_${name}_testing STATIC ${support})
+    add_library(ron_${name}_testing STATIC ${RON_IF_ASKED} ${support})
     target_link_libraries(ron_${name}_testing PUBLIC ron_${name})
     ron_precompile(ron_${name}_testing)
   endif()
@@ -86,10 +90,10 @@ function(ron_test target)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
   endif()
-  if(RON_ASAN OR RON_TSAN)
+  if(RON_ASAN OR RON_TSAN OR RON_FUZZ)
     math(EXPR T_TIMEOUT "${T_TIMEOUT} * 4")  # sanitizers slow everything down
   endif()
-  add_executable(${target} ${T_SOURCES})
+  add_executable(${target} ${RON_IF_ASKED} ${T_SOURCES})
   target_link_libraries(${target} PRIVATE ${T_LIBS} rapidcheck gmock gtest gtest_main)
   ron_precompile(${target})
   target_precompile_headers(${target} PRIVATE <gtest/gtest.h>)
