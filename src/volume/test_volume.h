@@ -18,6 +18,7 @@ inline Options small_options() {
   Options options;
   options.directory = "/data";
   options.segment_bytes = 256 * base::kKiB;
+  options.fingerprint_bytes = 64 * base::kKiB;  // few enough to be forgotten
   options.tuning.min_free_bytes = 0;
   options.tuning.scrub_rate = base::Rate{1 * base::kGiB};
   options.compact_every = std::chrono::hours(100);

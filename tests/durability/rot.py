@@ -154,14 +154,16 @@ class Store:
 
 
 def flip(path, offset, bit):
-    """False when compaction has removed the file."""
+    """False when compaction has removed the file, or the padding at its end was cut off."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:
         return False
     try:
-        byte = os.pread(descriptor, 1, offset)[0]
-        os.pwrite(descriptor, bytes([byte ^ (1 << bit)]), offset)
+        byte = os.pread(descriptor, 1, offset)
+        if not byte:
+            return False
+        os.pwrite(descriptor, bytes([byte[0] ^ (1 << bit)]), offset)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
