@@ -34,7 +34,13 @@ class Scrape(unittest.TestCase):
         with cls.server.connect() as connection:
             connection.send(b"nonsense\r\n\r\n")
             connection.read_response()
+        # An answer is counted when it was sent, which its reader may know first.
+        ron.wait_until("the last answer to be counted", cls.all_counted)
+
+    @classmethod
+    def all_counted(cls):
         cls.used = cls.server.metrics()
+        return cls.used.value("http_requests_total", endpoint="unmatched", code="400") > 0
 
     def test_promtool_is_content(self):
         for scrape in (self.fresh, self.used):
