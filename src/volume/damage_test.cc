@@ -21,6 +21,16 @@ bool eventually(Machine& machine, Predicate predicate) {
   return machine.world.run_until(predicate, 10min) == platform::sim::Outcome::Done;
 }
 
+template <class Change>
+void forge_entry(Machine& machine, const base::ObjectId& id, Change change) {
+  std::string* const value = machine.node.key_values().value_at("/data/index.1", object_key(id));
+  ASSERT_NE(value, nullptr);
+  auto entry = parse_entry<ObjectEntry>(*value);
+  ASSERT_TRUE(entry.has_value());
+  change(*entry);
+  *value = encode(*entry);
+}
+
 TEST(DiskVolume, DamagedBytesAreWithheldAndQuarantined) {
   Machine machine(1);
   Life life(machine, small_options());
@@ -86,13 +96,10 @@ TEST(DiskVolume, AShorterLengthInTheIndexIsNoticed) {
     Life life(machine, small_options());
     static_cast<void>(put(machine, life.volume(), object).get());
     EXPECT_EQ(get(machine, life.volume(), id), object);
-    std::string* const value = machine.node.key_values().value_at("/data/index.1", object_key(id));
-    ASSERT_NE(value, nullptr);
-    auto entry = parse_entry<ObjectEntry>(*value);
-    ASSERT_TRUE(entry.has_value());
-    entry->length = length;
-    entry->place.payload_bytes = static_cast<std::uint32_t>(length);
-    *value = encode(*entry);
+    forge_entry(machine, id, [&](ObjectEntry& entry) {
+      entry.length = length;
+      entry.place.payload_bytes = static_cast<std::uint32_t>(length);
+    });
     EXPECT_EQ(get(machine, life.volume(), id).error().code, Code::IntegrityFail) << length;
   }
 }
@@ -107,13 +114,10 @@ TEST(DiskVolume, AShorterLengthOfAnUploadedObjectIsNoticed) {
     Life life(machine, options);
     ASSERT_TRUE(store_in_parts(machine, life.volume(), UploadId(1, 2, 3), object).has_value());
     EXPECT_EQ(get(machine, life.volume(), id), object);
-    std::string* const value = machine.node.key_values().value_at("/data/index.1", object_key(id));
-    ASSERT_NE(value, nullptr);
-    auto entry = parse_entry<ObjectEntry>(*value);
-    ASSERT_TRUE(entry.has_value());
-    entry->length -= less;
-    ++entry->sequence;  // the parts are looked up anew
-    *value = encode(*entry);
+    forge_entry(machine, id, [&](ObjectEntry& entry) {
+      entry.length -= less;
+      ++entry.sequence;  // the parts are looked up anew
+    });
     EXPECT_EQ(get(machine, life.volume(), id).error().code, Code::IntegrityFail) << less;
   }
 }

@@ -35,6 +35,11 @@ Values values_of(base::ByteView bytes) {
   return values;
 }
 
+// `length` is at least one.
+auto cells_covering(std::uint64_t offset, std::uint64_t length) {
+  return std::views::iota(offset / kCellBytes, (offset + length - 1) / kCellBytes + 1);
+}
+
 Piece piece_of(base::Buffer buffer, std::uint64_t offset, std::uint64_t length) {
   Piece piece;
   piece.buffer = std::move(buffer);
@@ -214,7 +219,7 @@ Task<Result<Piece>> Reader::read(Located object, std::uint64_t offset, std::uint
   if (from >= extent.payload_bytes) co_return base::fail(damaged(where->id));
   const std::uint64_t most =
       std::min<std::uint64_t>({length, kPartBytes, extent.payload_bytes - from});
-  if (proven_.knows(cell_name(*where, extent, from / kCellBytes))) {
+  if (was_hashed(*where, extent, from, most)) {
     auto piece = co_await read_again(where.get(), &extent, from, most);
     if (!piece) co_return base::fail(std::move(piece.error()));
     if (*piece) co_return std::move(**piece);
@@ -230,13 +235,17 @@ CellName Reader::cell_name(const ObjectPlace& object, const Extent& extent, std:
           .cell = cell};
 }
 
+bool Reader::was_hashed(const ObjectPlace& object, const Extent& extent, std::uint64_t offset,
+                        std::uint64_t length) const {
+  return std::ranges::all_of(cells_covering(offset, length), [&](std::uint64_t cell) {
+    return proven_.knows(cell_name(object, extent, cell));
+  });
+}
+
 Task<Result<std::optional<Piece>>> Reader::read_again(const ObjectPlace* object,
                                                       const Extent* extent, std::uint64_t offset,
                                                       std::uint64_t length) {
-  const auto cells = std::views::iota(offset / kCellBytes, (offset + length - 1) / kCellBytes + 1);
-  for (const std::uint64_t cell : cells) {
-    if (!proven_.knows(cell_name(*object, *extent, cell))) co_return std::nullopt;
-  }
+  const auto cells = cells_covering(offset, length);
   const std::uint64_t first = cells.front() * kCellBytes;
   const std::uint64_t end =
       std::min<std::uint64_t>(extent->payload_bytes, (cells.back() + 1) * kCellBytes);

@@ -63,6 +63,9 @@ class Reader {
   // Nothing: a part is not where the index says, perhaps because it has just moved.
   platform::Task<base::Result<PartTablePtr>> part_table(base::ObjectId id, ObjectEntry entry);
   static CellName cell_name(const ObjectPlace& object, const Extent& extent, std::uint64_t cell);
+  // Whether all of it is remembered. Says nothing of what is on the medium now.
+  [[nodiscard]] bool was_hashed(const ObjectPlace& object, const Extent& extent,
+                                std::uint64_t offset, std::uint64_t length) const;
   // Bytes of the extent that were hashed before and are still the same; nothing if they are not.
   platform::Task<base::Result<std::optional<Piece>>> read_again(const ObjectPlace* object,
                                                                 const Extent* extent,
