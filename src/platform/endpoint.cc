@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include <arpa/inet.h>
+#include <sys/un.h>
 
 #include "platform/net.h"
 
@@ -14,8 +15,13 @@ base::Result<Endpoint> bad(std::string_view text) {
   return base::fail(
       base::Code::Malformed,
       "'" + std::string(text) +
-          "' is not an address; write HOST:PORT, for example 127.0.0.1:8081 or [::1]:8081");
+          "' is not an address; write HOST:PORT, for example 127.0.0.1:8081 or [::1]:8081, or "
+          "unix:PATH");
 }
+
+// What fits into sockaddr_un, with its end.
+constexpr std::size_t kSocketPathBytes = sizeof(sockaddr_un::sun_path) - 1;
+constexpr std::string_view kUnix = "unix:";
 
 bool parse_ip(std::string host, std::array<std::uint8_t, 16>& ip) {
   if (host == "localhost") host = "127.0.0.1";
@@ -26,7 +32,19 @@ bool parse_ip(std::string host, std::array<std::uint8_t, 16>& ip) {
 
 }  // namespace
 
+base::Result<Endpoint> Endpoint::unix_socket(std::string_view path) {
+  if (path.empty() || path.size() > kSocketPathBytes || path.contains('\0')) {
+    return base::fail(base::Code::Malformed, "'" + std::string(path) +
+                                                 "' is no path of a Unix socket; it may have " +
+                                                 std::to_string(kSocketPathBytes) + " bytes");
+  }
+  Endpoint endpoint;
+  endpoint.path = path;
+  return endpoint;
+}
+
 base::Result<Endpoint> Endpoint::parse(std::string_view text) {
+  if (text.starts_with(kUnix)) return unix_socket(text.substr(kUnix.size()));
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return bad(text);
   std::string_view host = text.substr(0, colon);
@@ -54,17 +72,21 @@ bool Endpoint::is_v4() const noexcept {
 }
 
 bool Endpoint::is_loopback() const noexcept {
+  if (is_unix()) return false;
   if (is_v4()) return ip[12] == 127;
   return ip.back() == 1 &&
          std::all_of(ip.begin(), ip.end() - 1, [](auto byte) { return byte == 0; });
 }
 
 std::string Endpoint::text() const {
+  if (is_unix()) return std::string(kUnix) + path;
   std::array<char, INET6_ADDRSTRLEN> buffer{};
   const std::string suffix = ":" + std::to_string(port);
   if (is_v4()) return inet_ntop(AF_INET, ip.data() + 12, buffer.data(), buffer.size()) + suffix;
   inet_ntop(AF_INET6, ip.data(), buffer.data(), buffer.size());
   return "[" + std::string(buffer.data()) + "]" + suffix;
 }
+
+Task<base::Result<>> Stream::handshake(TimePoint) { co_return base::Result<>(); }
 
 }  // namespace ron::platform

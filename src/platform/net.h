@@ -1,4 +1,4 @@
-// Net: byte streams and listeners. TCP now; Unix sockets and TLS fit the same interfaces.
+// Net: byte streams and listeners over TCP and Unix sockets. TLS (tls.h) wraps a stream in another.
 //
 // Reads and writes are tried first and waited for only when they would block:
 //
@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,19 +19,25 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "platform/send_memory.h"
+#include "platform/task.h"
 #include "platform/wait.h"
 
 namespace ron::platform {
 
-// An IP address and port. IPv4 is kept as an IPv4-mapped IPv6 address, so one key serves both.
+// An IP address and port, or the path of a Unix socket. IPv4 is kept as an IPv4-mapped IPv6
+// address, so one key serves both.
 struct Endpoint {
   std::array<std::uint8_t, 16> ip{};
   std::uint16_t port = 0;
+  std::string path{};  // of a Unix socket, which has neither address nor port
 
-  // `127.0.0.1:8080`, `[::1]:8080`, `localhost:0`. Host names other than localhost are refused:
-  // what a server binds to must not depend on a resolver.
+  // `127.0.0.1:8080`, `[::1]:8080`, `localhost:0`, `unix:/run/ron/storage.sock`. Host names other
+  // than localhost are refused: what a server binds to must not depend on a resolver.
   static base::Result<Endpoint> parse(std::string_view text);
   static Endpoint loopback(std::uint16_t port);
+  // Malformed when no socket can have that path.
+  static base::Result<Endpoint> unix_socket(std::string_view path);
+  [[nodiscard]] bool is_unix() const noexcept { return !path.empty(); }
   [[nodiscard]] bool is_v4() const noexcept;
   [[nodiscard]] bool is_loopback() const noexcept;  // 127.0.0.0/8 and ::1
   [[nodiscard]] std::string text() const;
@@ -60,7 +67,7 @@ enum class Flush : std::uint8_t { Now, WithNext };
 
 class Stream {
  public:
-  Stream() = default;
+  Stream() noexcept : readable_event_(&readable_), writable_event_(&writable_) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   virtual ~Stream() = default;
@@ -78,8 +85,8 @@ class Stream {
   }
 
   // Set while a try may succeed; cleared by the try that would block.
-  [[nodiscard]] Event& readable() noexcept { return readable_; }
-  [[nodiscard]] Event& writable() noexcept { return writable_; }
+  [[nodiscard]] Event& readable() noexcept { return *readable_event_; }
+  [[nodiscard]] Event& writable() noexcept { return *writable_event_; }
   // The peer has closed or reset its side (it may be discovered late).
   [[nodiscard]] virtual bool peer_gone() const noexcept = 0;
 
@@ -89,11 +96,31 @@ class Stream {
   // unread.
   virtual void abort() noexcept = 0;
 
+  // Where a client comes from, or what a client's stream was connected to. Of a client on a Unix
+  // socket: the socket.
   [[nodiscard]] virtual const Endpoint& peer() const noexcept = 0;
+  // Who is at the other end of a Unix socket, if the system can tell.
+  [[nodiscard]] virtual std::optional<std::uint32_t> peer_uid() const noexcept {
+    return std::nullopt;
+  }
+
+  // Both sides must agree on something before bytes can move (TLS): call handshake() first.
+  [[nodiscard]] virtual bool needs_handshake() const noexcept { return false; }
+  // UpstreamFail says what the sides did not agree on; Timeout. Cancel-safe: the stream is of no
+  // use after an abort or an error.
+  virtual Task<base::Result<>> handshake(TimePoint deadline);
 
  protected:
+  // A stream around another one: what the inner one waits for, the outer one waits for.
+  explicit Stream(Stream& inner) noexcept
+      : readable_event_(&inner.readable()), writable_event_(&inner.writable()) {}
+
   Event readable_;
   Event writable_;
+
+ private:
+  Event* const readable_event_;
+  Event* const writable_event_;
 };
 
 class Listener {
@@ -122,11 +149,16 @@ class Net {
 
   // Listens on behalf of the current executor. Several executors may share one endpoint: the kernel
   // spreads connections. Port 0 picks a free one; pass the result's endpoint to the next executor.
+  // A Unix socket is 0600 in a directory of mode 0700, which is made if it is not there; one that a
+  // dead process left behind is replaced. It goes with its last listener.
   virtual base::Result<std::unique_ptr<Listener>> listen(const Endpoint& endpoint) = 0;
 
   // Starts a connection on the current executor: it is established when writable() gets set and
   // `try_write` of nothing does not fail.
   virtual base::Result<std::unique_ptr<Stream>> connect(const Endpoint& endpoint) = 0;
+
+  // The user this process runs as, as peers on Unix sockets see it.
+  [[nodiscard]] virtual std::uint32_t own_uid() const noexcept = 0;
 };
 
 }  // namespace ron::platform

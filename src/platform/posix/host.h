@@ -59,7 +59,7 @@ class PosixHost {
   SystemSignals signals_;
   SystemClock clock_;
   SystemRandom random_;
-  TcpNet net_;
+  SocketNet net_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::vector<Executor*> cores_;
   ThreadPool blocking_;  // its threads wake tasks on the loops

@@ -10,6 +10,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "platform/posix/descriptor.h"
@@ -31,7 +32,12 @@ struct SocketAddress {
 
 SocketAddress to_socket_address(const Endpoint& endpoint) {
   SocketAddress address;
-  if (endpoint.is_v4()) {
+  if (endpoint.is_unix()) {
+    auto& local = reinterpret_cast<sockaddr_un&>(address.storage);
+    local.sun_family = AF_UNIX;
+    endpoint.path.copy(local.sun_path, sizeof local.sun_path - 1);
+    address.length = sizeof local;
+  } else if (endpoint.is_v4()) {
     auto& v4 = reinterpret_cast<sockaddr_in&>(address.storage);
     v4.sin_family = AF_INET;
     v4.sin_port = htons(endpoint.port);
@@ -66,19 +72,19 @@ std::unexpected<base::Error> failed(std::string_view what, const Endpoint& endpo
                     std::string(what) + " " + endpoint.text() + ": " + std::strerror(error));
 }
 
-class TcpStream final : public Stream, private IoSource {
+class SocketStream final : public Stream, private IoSource {
  public:
-  TcpStream(Descriptor socket, Endpoint peer, bool connecting) noexcept
-      : IoSource(&TcpStream::on_events),
+  SocketStream(Descriptor socket, Endpoint peer, bool connecting) noexcept
+      : IoSource(&SocketStream::on_events),
         socket_(std::move(socket)),
-        peer_(peer),
+        peer_(std::move(peer)),
         connecting_(connecting) {
     if (!connecting) writable_.set();
   }
 
   int start() noexcept {
     const int one = 1;
-    setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (!peer_.is_unix()) setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     return current_loop().add(socket_.get(), *this);
   }
 
@@ -139,10 +145,19 @@ class TcpStream final : public Stream, private IoSource {
     writable_.set();
   }
   [[nodiscard]] const Endpoint& peer() const noexcept override { return peer_; }
+  [[nodiscard]] std::optional<std::uint32_t> peer_uid() const noexcept override {
+    ucred who{};
+    socklen_t length = sizeof who;
+    if (!peer_.is_unix() ||
+        getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &who, &length) != 0) {
+      return std::nullopt;
+    }
+    return who.uid;
+  }
 
  private:
   static void on_events(IoSource& source, std::uint32_t events) noexcept {
-    auto& stream = static_cast<TcpStream&>(source);
+    auto& stream = static_cast<SocketStream&>(source);
     if ((events & kHangUp) != 0) stream.hung_up_ = true;
     if ((events & (EPOLLIN | kHangUp)) != 0) stream.readable_.set();
     if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) stream.writable_.set();
@@ -193,19 +208,24 @@ void do_not_pace(const Descriptor& socket) {
 }
 
 Descriptor make_socket(const Endpoint& endpoint) {
-  Descriptor made(
-      socket(endpoint.is_v4() ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int family = endpoint.is_unix() ? AF_UNIX : endpoint.is_v4() ? AF_INET : AF_INET6;
+  Descriptor made(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (endpoint.is_loopback()) do_not_pace(made);
   return made;
 }
 
 }  // namespace
 
-class TcpListener final : public Listener, private IoSource {
+class SocketListener final : public Listener, private IoSource {
  public:
-  TcpListener(TcpNet& net, Descriptor socket, Endpoint local) noexcept
-      : IoSource(&TcpListener::on_events), net_(net), socket_(std::move(socket)), local_(local) {}
-  ~TcpListener() override { net_.forget(local_); }
+  SocketListener(SocketNet& net, Descriptor socket, Endpoint local,
+                 std::shared_ptr<SocketPath> path) noexcept
+      : IoSource(&SocketListener::on_events),
+        net_(net),
+        path_(std::move(path)),
+        socket_(std::move(socket)),
+        local_(std::move(local)) {}
+  ~SocketListener() override { net_.forget(local_); }
 
   int start() noexcept { return current_loop().add(socket_.get(), *this); }
 
@@ -221,7 +241,8 @@ class TcpListener final : public Listener, private IoSource {
       }
       return nullptr;
     }
-    auto stream = std::make_unique<TcpStream>(Descriptor(fd), to_endpoint(address), false);
+    auto stream = std::make_unique<SocketStream>(
+        Descriptor(fd), local_.is_unix() ? local_ : to_endpoint(address), false);
     error = stream->start();
     if (error != 0) return nullptr;
     return stream;
@@ -230,16 +251,29 @@ class TcpListener final : public Listener, private IoSource {
 
  private:
   static void on_events(IoSource& source, std::uint32_t) noexcept {
-    static_cast<TcpListener&>(source).acceptable_.set();
+    static_cast<SocketListener&>(source).acceptable_.set();
   }
 
-  TcpNet& net_;
+  SocketNet& net_;
+  std::shared_ptr<SocketPath> path_;  // null for TCP
   Descriptor socket_;
   Endpoint local_;
 };
 
-base::Result<std::unique_ptr<Listener>> TcpNet::listen(const Endpoint& endpoint) {
-  std::unique_lock lock(mutex_);
+std::uint32_t SocketNet::own_uid() const noexcept { return geteuid(); }
+
+base::Result<std::unique_ptr<Listener>> SocketNet::listen(const Endpoint& endpoint) {
+  auto bound = endpoint.is_unix() ? bind_unix(endpoint) : bind_tcp(endpoint);
+  if (!bound) return base::fail(std::move(bound.error()));
+  auto listener = std::make_unique<SocketListener>(*this, std::move(bound->socket),
+                                                   std::move(bound->local), std::move(bound->path));
+  const int registered = listener->start();
+  if (registered != 0) return failed("cannot listen on", endpoint, registered);
+  return listener;
+}
+
+base::Result<SocketNet::Bound> SocketNet::bind_tcp(const Endpoint& endpoint) {
+  const std::lock_guard lock(mutex_);
   if (endpoint.port != 0 && !bound_.contains(endpoint)) {
     // Sharing the port between cores would also share it with another process: ask for it alone
     // first.
@@ -248,34 +282,46 @@ base::Result<std::unique_ptr<Listener>> TcpNet::listen(const Endpoint& endpoint)
     if (error != 0) return failed("cannot listen on", endpoint, error);
   }
   Descriptor socket = make_socket(endpoint);
-  if (socket.get() < 0) return failed("cannot listen on", endpoint, errno);
+  if (!socket.valid()) return failed("cannot listen on", endpoint, errno);
   const int error = bind_to(socket, endpoint, true);
   if (error != 0) return failed("cannot listen on", endpoint, error);
   if (::listen(socket.get(), kBacklog) != 0) return failed("cannot listen on", endpoint, errno);
   SocketAddress address;
   getsockname(socket.get(), address.get(), &address.length);
-  const Endpoint local = to_endpoint(address);
-  auto listener = std::make_unique<TcpListener>(*this, std::move(socket), local);
+  Endpoint local = to_endpoint(address);
   bound_.insert(local);
-  lock.unlock();  // a listener that goes takes it
-  const int registered = listener->start();
-  if (registered != 0) return failed("cannot listen on", endpoint, registered);
-  return listener;
+  return Bound{std::move(socket), std::move(local), nullptr};
 }
 
-void TcpNet::forget(const Endpoint& endpoint) noexcept {
+// One socket for all cores: a Unix socket cannot be bound twice. Who is first to accept has the
+// connection.
+base::Result<SocketNet::Bound> SocketNet::bind_unix(const Endpoint& endpoint) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<SocketPath> path = paths_[endpoint.path].lock();
+  if (!path) {
+    auto claimed = SocketPath::claim(endpoint.path, kBacklog);
+    if (!claimed) return base::fail(std::move(claimed.error()));
+    path = std::make_shared<SocketPath>(std::move(*claimed));
+    paths_[endpoint.path] = path;
+  }
+  Descriptor socket = path->descriptor();
+  if (!socket.valid()) return failed("cannot listen on", endpoint, errno);
+  return Bound{std::move(socket), endpoint, std::move(path)};
+}
+
+void SocketNet::forget(const Endpoint& endpoint) noexcept {
   const std::lock_guard lock(mutex_);
   const auto found = bound_.find(endpoint);
   if (found != bound_.end()) bound_.erase(found);
 }
 
-base::Result<std::unique_ptr<Stream>> TcpNet::connect(const Endpoint& endpoint) {
+base::Result<std::unique_ptr<Stream>> SocketNet::connect(const Endpoint& endpoint) {
   Descriptor socket = make_socket(endpoint);
-  if (socket.get() < 0) return failed("cannot connect to", endpoint, errno);
+  if (!socket.valid()) return failed("cannot connect to", endpoint, errno);
   SocketAddress address = to_socket_address(endpoint);
   const int started = ::connect(socket.get(), address.get(), address.length);
   if (started != 0 && errno != EINPROGRESS) return failed("cannot connect to", endpoint, errno);
-  auto stream = std::make_unique<TcpStream>(std::move(socket), endpoint, true);
+  auto stream = std::make_unique<SocketStream>(std::move(socket), endpoint, true);
   const int registered = stream->start();
   if (registered != 0) return failed("cannot connect to", endpoint, registered);
   return stream;

@@ -54,11 +54,11 @@ std::vector<std::string> controls_of_meeting_at(const char* where) {
   return controls;
 }
 
-TEST(TcpNet, StreamsInsideTheMachineAreNotPaced) {
+TEST(SocketNet, StreamsInsideTheMachineAreNotPaced) {
   EXPECT_EQ(controls_of_meeting_at("127.0.0.1:0"), std::vector<std::string>(3, "reno"));
 }
 
-TEST(TcpNet, AListenerForEveryAddressKeepsTheSystemsCongestionControl) {
+TEST(SocketNet, AListenerForEveryAddressKeepsTheSystemsCongestionControl) {
   const Descriptor untouched(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const std::string usual = congestion_control(untouched.get());
   std::vector<std::string> expected(3, usual);  // this one, the listener's and the accepted one

@@ -30,12 +30,14 @@ Endpoint node_address(NodeId id) {
 }  // namespace
 
 bool is_loopback(const Endpoint& endpoint) noexcept {
+  if (endpoint.is_unix()) return true;
   if (endpoint.is_v4()) return endpoint.ip[12] == 127;
   return endpoint.ip[15] == 1 && std::all_of(endpoint.ip.begin(), endpoint.ip.end() - 1,
                                              [](std::uint8_t byte) { return byte == 0; });
 }
 
 bool is_wildcard(const Endpoint& endpoint) noexcept {
+  if (endpoint.is_unix()) return false;
   const auto begin = endpoint.ip.begin() + (endpoint.is_v4() ? 12 : 0);
   return std::all_of(begin, endpoint.ip.end(), [](std::uint8_t byte) { return byte == 0; });
 }
@@ -193,6 +195,11 @@ void SimStream::abort() noexcept {
   writable_.set();
 }
 
+std::optional<std::uint32_t> SimStream::peer_uid() const noexcept {
+  if (!peer_.is_unix() || side_ == Connection::kClient) return std::nullopt;
+  return connection_->client_uid;
+}
+
 SimListener::~SimListener() {
   if (net_ == nullptr) return;
   net_->forget(*this);
@@ -237,7 +244,7 @@ base::Result<std::unique_ptr<Listener>> SimNet::listen(const Endpoint& endpoint)
   const int error = check_bind(endpoint);
   if (error != 0) return failure("cannot listen on", endpoint, error);
   Endpoint local = endpoint;
-  if (local.port == 0) local.port = free_port();
+  if (local.port == 0 && !local.is_unix()) local.port = free_port();
   auto listener = std::make_unique<SimListener>(world_, *this, local);
   listeners_.push_back(listener.get());
   return listener;
@@ -249,7 +256,7 @@ int SimNet::check_bind(const Endpoint& endpoint) const {
   if (!is_loopback(endpoint) && !is_wildcard(endpoint) && endpoint.ip != address_.ip) {
     return EADDRNOTAVAIL;
   }
-  if (endpoint.port == 0) return 0;
+  if (endpoint.is_unix() || endpoint.port == 0) return 0;
   if (occupied_.contains(endpoint.port)) return EADDRINUSE;
   for (const SimListener* listener : listeners_) {
     const Endpoint& local = listener->local();
@@ -275,8 +282,9 @@ std::uint16_t SimNet::free_port() {
 
 base::Result<std::unique_ptr<Stream>> SimNet::connect(const Endpoint& endpoint) {
   Endpoint local = is_loopback(endpoint) ? endpoint : address_;
-  local.port = free_port();
+  if (!local.is_unix()) local.port = free_port();
   ConnectionPtr connection = world_.network().dial(id_, local, endpoint);
+  connection->client_uid = uid_;
   return std::make_unique<SimStream>(world_, std::move(connection), Connection::kClient);
 }
 

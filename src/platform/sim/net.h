@@ -27,6 +27,7 @@ class SimStream final : public Stream {
   void shutdown_write() noexcept override;
   void abort() noexcept override;
   [[nodiscard]] const Endpoint& peer() const noexcept override { return peer_; }
+  [[nodiscard]] std::optional<std::uint32_t> peer_uid() const noexcept override;
 
  private:
   friend class Network;
@@ -54,7 +55,7 @@ class SimStream final : public Stream {
 class SimListener final : public Listener {
  public:
   SimListener(World& world, SimNet& net, Endpoint local)
-      : world_(world), net_(&net), local_(local) {}
+      : world_(world), net_(&net), local_(std::move(local)) {}
   ~SimListener() override;
 
   std::unique_ptr<Stream> try_accept(int& error) override;
@@ -78,7 +79,10 @@ class SimNet final : public Net {
 
   base::Result<std::unique_ptr<Listener>> listen(const Endpoint& endpoint) override;
   base::Result<std::unique_ptr<Stream>> connect(const Endpoint& endpoint) override;
+  [[nodiscard]] std::uint32_t own_uid() const noexcept override { return uid_; }
 
+  // Connections made from now on come from that user.
+  void become(std::uint32_t uid) noexcept { uid_ = uid; }
   [[nodiscard]] NodeId id() const noexcept { return id_; }
   // The node's address; the port is 0.
   [[nodiscard]] const Endpoint& address() const noexcept { return address_; }
@@ -103,6 +107,7 @@ class SimNet final : public Net {
   std::vector<SimListener*> listeners_;
   std::set<std::uint16_t> occupied_;
   std::uint16_t next_port_ = 32'768;
+  std::uint32_t uid_ = 1000;
 };
 
 }  // namespace ron::platform::sim

@@ -75,7 +75,8 @@ struct Connection {
   static constexpr std::size_t kServer = 1;
 
   std::uint64_t id = 0;
-  Endpoint target;  // what the client asked for
+  Endpoint target;               // what the client asked for
+  std::uint32_t client_uid = 0;  // who the client was then
   std::array<Side, 2> sides;
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
