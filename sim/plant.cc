@@ -261,8 +261,8 @@ Planted::Planted(Plant plant, http::Router& router, storage::Api& api)
     // Comes before the right one, which is then never asked.
     router.add({.method = http::Method::Get,
                 .pattern = "/o/{addr}",
-                .handler = [this](http::Request* request) { return mangler_->get(request); },
-                .is_read = true});
+                .access = auth::Access::read(),
+                .handler = [this](http::Request* request) { return mangler_->get(request); }});
   }
   storage::add_routes(router, *faulty_);
 }

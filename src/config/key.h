@@ -137,6 +137,20 @@ class Group {
     return *this;
   }
 
+  // Appends the keys of a struct that T is derived from.
+  template <class Base>
+    requires std::derived_from<T, Base>
+  Group& include(const Group<Base>& group) {
+    for (const Key<Base>& inner : group.keys()) {
+      keys_.push_back(
+          {inner.decl, [set = inner.set](T& owner, const Value& value) { set(owner, value); }, {}});
+    }
+    for (const Check<Base>& inner : group.checks()) {
+      checks_.push_back([inner](const T& owner, Problems& problems) { inner(owner, problems); });
+    }
+    return *this;
+  }
+
   // Another default for a key of a shared group; throws std::logic_error if there is no such key.
   Group& with_default(std::string_view name, std::string default_text) {
     const auto key = std::find_if(keys_.begin(), keys_.end(),

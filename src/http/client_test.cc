@@ -302,7 +302,7 @@ Task<void> talk_to_itself(platform::Host host, std::size_t* answered) {
   runtime::Meters meters("svc-test");
   const ServerSettings settings = test_settings();
   Router router(meters);
-  router.add({Method::Put, "/echo", echo});
+  router.add({Method::Put, "/echo", auth::Access::open(), echo});
   Ingress ingress(meters, settings,
                   [](Request&, const Route&) -> base::Result<void> { return {}; });
   Server server({host, &router, &ingress, &meters, {}},

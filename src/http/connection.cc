@@ -71,6 +71,20 @@ void Connection::retire() noexcept {
   wire_.interrupt();
 }
 
+// Agrees on what TLS needs, within the time a head may take. False: the connection ends.
+platform::Task<bool> Connection::establish() {
+  platform::Stream& stream = wire_.stream();
+  if (!stream.needs_handshake()) co_return true;
+  const platform::TimePoint latest =
+      platform::Executor::current()->now() + core_.settings->read_timeout;
+  const base::Result<> agreed = co_await stream.handshake(latest);
+  if (!agreed) {
+    core_.ingress.rejections.tls.add();
+    core_.log.debug("no TLS", {{"what", agreed.error().message}});
+  }
+  co_return agreed.has_value();
+}
+
 platform::Task<void> Connection::serve() {
   // Gives the request's state back however the connection ends.
   struct Borrowed {
@@ -84,6 +98,8 @@ platform::Task<void> Connection::serve() {
       core.works.give_back(std::move(work));
     }
   } borrowed{core_, nullptr};
+  const bool established = co_await establish();
+  if (!established) co_return;
   for (;;) {
     if (wire_.pending().empty()) {
       borrowed.give_back();
@@ -119,6 +135,8 @@ platform::Task<bool> Connection::await_request() {
 }
 
 platform::Task<void> Connection::turn_away(base::Error error) {
+  const bool established = co_await establish();
+  if (!established) co_return;
   std::unique_ptr<Work> work = core_.works.take();
   begin_request(*work);
   work->request.corr_id = core_.new_corr_id();

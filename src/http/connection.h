@@ -104,6 +104,7 @@ class Connection {
   enum class HeadRead : std::uint8_t { Ready, Bad, TimedOut, Gone };
   using Work = RequestWork;
 
+  platform::Task<bool> establish();
   platform::Task<bool> await_request();
   platform::Task<HeadRead> read_head(Work* work);
   platform::Task<bool> answer_one(Work* work);

@@ -34,6 +34,8 @@ std::size_t AddressCap::Hash::operator()(const std::array<std::uint8_t, 16>& ip)
 
 RejectionMeters::RejectionMeters(runtime::Meters& meters)
     : connections(meters.counter(runtime::metrics::kRejectedTotal, {"connections"})),
+      peer(meters.counter(runtime::metrics::kRejectedTotal, {"peer"})),
+      tls(meters.counter(runtime::metrics::kRejectedTotal, {"tls"})),
       connections_per_ip(meters.counter(runtime::metrics::kRejectedTotal, {"connections-per-ip"})),
       head(meters.counter(runtime::metrics::kRejectedTotal, {"head"})),
       body_cap(meters.counter(runtime::metrics::kRejectedTotal, {"body-cap"})),
@@ -74,6 +76,8 @@ base::Result<Ingress::Admission> Ingress::admit_connection(const platform::Endpo
     return fail(base::Error(Code::Busy, "the server has all the connections it may have")
                     .with("max_conns", std::to_string(settings.max_conns)));
   }
+  if (peer.is_unix())
+    return admission;  // clients of this machine have no address to tell them apart
   admission.address = addresses_.try_enter(peer.ip, settings.max_conns_per_ip);
   if (!admission.address) {
     rejections.connections_per_ip.add();

@@ -80,6 +80,8 @@ class AddressCap {
 struct RejectionMeters {
   explicit RejectionMeters(runtime::Meters& meters);
   runtime::Counter& connections;
+  runtime::Counter& peer;  // a user the Unix socket is not for
+  runtime::Counter& tls;   // no agreement
   runtime::Counter& connections_per_ip;
   runtime::Counter& head;
   runtime::Counter& body_cap;

@@ -1,5 +1,6 @@
 #include "http/router.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -27,18 +28,25 @@ void RouteMeters::answered(int status, base::Duration took) noexcept {
 
 void Router::add(Route route) {
   assert(route.pattern.starts_with('/'));
-  Entry entry;
-  std::string_view rest = std::string_view(route.pattern).substr(1);
+  Entry entry{std::move(route), {}, false, nullptr};
+  std::string_view rest = std::string_view(entry.route.pattern).substr(1);
   while (!rest.empty()) {
     const std::size_t slash = std::min(rest.find('/'), rest.size());
     const std::string_view segment = rest.substr(0, slash);
-    entry.segments.emplace_back(segment.starts_with('{') ? "" : segment);
     rest.remove_prefix(std::min(slash + 1, rest.size()));
+    entry.has_tail = segment.ends_with("...}");
+    assert((!entry.has_tail || rest.empty()) && "a tail is the last of a pattern");
+    if (!entry.has_tail) entry.segments.emplace_back(segment.starts_with('{') ? "" : segment);
   }
-  const std::string endpoint = std::string(method_name(route.method)) + " " + route.pattern;
+  const std::string endpoint =
+      std::string(method_name(entry.route.method)) + " " + entry.route.pattern;
   entry.meters = std::make_unique<RouteMeters>(meters_, endpoint);
-  entry.route = std::move(route);
-  entries_.push_back(std::move(entry));
+  entries_.insert(std::ranges::upper_bound(entries_, entry, goes_before), std::move(entry));
+}
+
+bool Router::goes_before(const Entry& a, const Entry& b) noexcept {
+  if (a.has_tail != b.has_tail) return b.has_tail;
+  return a.has_tail && a.segments.size() > b.segments.size();
 }
 
 bool Router::matches(const Entry& entry, std::string_view path, Request& request) {
@@ -55,7 +63,13 @@ bool Router::matches(const Entry& entry, std::string_view path, Request& request
       return false;
     }
     rest = slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
-    if (slash == std::string_view::npos && &segment != &entry.segments.back()) return false;
+    const bool is_last = &segment == &entry.segments.back() && !entry.has_tail;
+    if (slash == std::string_view::npos && !is_last) return false;
+  }
+  if (entry.has_tail) {
+    if (params == Request::kParams) return false;
+    request.params[params] = rest;
+    return true;
   }
   return rest.empty() && (path == "/" || !path.ends_with('/'));
 }

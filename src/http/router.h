@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "auth/access.h"
 #include "http/head.h"
 #include "http/request.h"
 #include "http/response.h"
@@ -33,11 +34,12 @@ enum class Weight : std::uint8_t {
 
 struct Route {
   Method method;
-  std::string pattern;  // `/o/{addr}`: literal segments and {parameters}
+  // `/o/{addr}`: literal segments and {parameters}, which stand for one segment each. The last may
+  // be a tail, `/names/{name...}`: all that follows, slashes included, and maybe nothing.
+  std::string pattern;
+  auth::Access access;  // no default: somebody decides
   Handler handler;
   Weight weight = Weight::Heavy;
-  std::string scope{};   // the capability it needs; empty: public
-  bool is_read = false;  // public unless auth.public_reads is off
 };
 
 // The counters of one route, looked up once per status.
@@ -61,6 +63,8 @@ class Router {
  public:
   explicit Router(runtime::Meters& meters) : meters_(meters), unmatched_(meters, "unmatched") {}
 
+  // A pattern without a tail is tried before all with one, and those with the most segments first;
+  // among equals the first added wins.
   void add(Route route);
 
   struct Match {
@@ -78,10 +82,12 @@ class Router {
  private:
   struct Entry {
     Route route;
-    std::vector<std::string> segments;  // a parameter is an empty string
+    std::vector<std::string> segments;  // a parameter is an empty string; without the tail
+    bool has_tail = false;
     std::unique_ptr<RouteMeters> meters;
   };
   static bool matches(const Entry& entry, std::string_view path, Request& request);
+  static bool goes_before(const Entry& a, const Entry& b) noexcept;
 
   runtime::Meters& meters_;
   std::vector<Entry> entries_;

@@ -13,7 +13,7 @@ platform::Task<Response> nothing(Request*) { co_return Response(200); }
 class RouterTest : public testing::Test {
  protected:
   void add(Method method, std::string pattern) {
-    router_.add({method, std::move(pattern), nothing});
+    router_.add({method, std::move(pattern), auth::Access::open(), nothing});
   }
   // The pattern that matched, or nothing.
   std::string match(Method method, std::string_view path) {
@@ -65,6 +65,38 @@ TEST_F(RouterTest, HeadUsesTheRouteOfGet) {
   add(Method::Post, "/o");
   EXPECT_EQ(match(Method::Head, "/o/x"), "/o/{addr}");
   EXPECT_EQ(match(Method::Head, "/o"), "");
+}
+
+TEST_F(RouterTest, ATailTakesAllThatFollows) {
+  add(Method::Get, "/names/{name...}");
+  EXPECT_EQ(match(Method::Get, "/names/docs/v2"), "/names/{name...}");
+  EXPECT_EQ(request_.params[0], "docs/v2");
+  EXPECT_EQ(match(Method::Get, "/names/docs/"), "/names/{name...}");
+  EXPECT_EQ(request_.params[0], "docs/");
+  EXPECT_EQ(match(Method::Get, "/names/"), "/names/{name...}");
+  EXPECT_EQ(request_.params[0], "");
+  EXPECT_EQ(match(Method::Get, "/names"), "");
+  EXPECT_EQ(match(Method::Get, "/namesake"), "");
+}
+
+TEST_F(RouterTest, ATailStandsBehindParameters) {
+  add(Method::Get, "/edge/sites/{site}/{path...}");
+  EXPECT_EQ(match(Method::Get, "/edge/sites/docs/a/b.html"), "/edge/sites/{site}/{path...}");
+  EXPECT_EQ(request_.params[0], "docs");
+  EXPECT_EQ(request_.params[1], "a/b.html");
+  EXPECT_EQ(match(Method::Get, "/edge/sites/docs"), "");
+}
+
+TEST_F(RouterTest, WhatIsMoreSpecificIsTriedFirst) {
+  add(Method::Get, "/{all...}");
+  add(Method::Get, "/a/{rest...}");
+  add(Method::Get, "/a/b/{rest...}");
+  add(Method::Get, "/a/{one}");
+  EXPECT_EQ(match(Method::Get, "/"), "/{all...}");
+  EXPECT_EQ(match(Method::Get, "/x/y"), "/{all...}");
+  EXPECT_EQ(match(Method::Get, "/a/x"), "/a/{one}");
+  EXPECT_EQ(match(Method::Get, "/a/x/y"), "/a/{rest...}");
+  EXPECT_EQ(match(Method::Get, "/a/b/c"), "/a/b/{rest...}");
 }
 
 TEST_F(RouterTest, TheFirstDeclaredRouteWins) {

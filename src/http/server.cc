@@ -27,6 +27,7 @@ class Server::Core {
         context_(*parts.router, *parts.ingress, *parts.meters, parts.log, parts.host.clock,
                  parts.host.random.next()),
         net_(parts.host.net),
+        admits_(parts.admits),
         accept_failures_(parts.meters->counter(metrics::kAcceptFailuresTotal)),
         connection_tasks_(*parts.meters, "connection"),
         acceptor_tasks_(*parts.meters, "acceptor") {
@@ -63,6 +64,10 @@ class Server::Core {
     context_.settings = std::move(settings);
     return true;
   }
+  bool apply(std::shared_ptr<const platform::TlsServer> tls) {
+    tls_ = std::move(tls);
+    return true;
+  }
 
   platform::Task<void> run(runtime::Shutdown shutdown);
 
@@ -97,6 +102,8 @@ class Server::Core {
 
   CoreContext context_;
   platform::Net& net_;
+  const std::function<bool(const platform::Stream&)> admits_;
+  std::shared_ptr<const platform::TlsServer> tls_;
   runtime::Counter& accept_failures_;
   runtime::TaskMeters connection_tasks_;
   runtime::TaskMeters acceptor_tasks_;
@@ -160,6 +167,11 @@ platform::Task<void> Server::Core::accept(std::shared_ptr<Acceptor> acceptor) {
 }
 
 void Server::Core::take_in(std::unique_ptr<platform::Stream> stream) {
+  if (admits_ && !admits_(*stream)) {
+    context_.ingress.rejections.peer.add();
+    return;
+  }
+  if (tls_) stream = tls_->secure(std::move(stream));
   auto admission = context_.ingress.admit_connection(stream->peer(), *context_.settings);
   if (admission) {
     connections_->spawn(serve(std::move(stream), std::move(*admission)));
@@ -248,6 +260,13 @@ platform::Task<void> Server::apply(std::shared_ptr<const ServerSettings> setting
   parts_.ingress->apply(*settings, platform::Executor::current()->now());
   for (const auto& core : cores_) {
     const auto swap = [owner = core.get(), settings] { return owner->apply(settings); };
+    co_await runtime::call_on(&core->home, swap);
+  }
+}
+
+platform::Task<void> Server::apply(std::shared_ptr<const platform::TlsServer> tls) {
+  for (const auto& core : cores_) {
+    const auto swap = [owner = core.get(), tls] { return owner->apply(tls); };
     co_await runtime::call_on(&core->home, swap);
   }
 }

@@ -16,6 +16,7 @@
 #include "http/router.h"
 #include "observe/log.h"
 #include "platform/host.h"
+#include "platform/tls.h"
 #include "runtime/shutdown.h"
 #include "runtime/task_group.h"
 
@@ -27,6 +28,8 @@ struct ServerParts {
   Ingress* ingress;
   runtime::Meters* meters;
   observe::Log log;
+  // Who is let in at all, before anything is read; nobody is told why not. Empty: everybody.
+  std::function<bool(const platform::Stream&)> admits{};
 };
 
 class Server {
@@ -51,6 +54,9 @@ class Server {
   platform::Task<void> close_unserved();
   // Every core uses the new settings for its next request. Not cancel-safe.
   platform::Task<void> apply(std::shared_ptr<const ServerSettings> settings);
+  // Connections accepted from now on speak TLS with that certificate; null: plain HTTP. Those that
+  // are open stay as they are. Not cancel-safe.
+  platform::Task<void> apply(std::shared_ptr<const platform::TlsServer> tls);
 
   [[nodiscard]] std::size_t cores() const noexcept { return cores_.size(); }
 

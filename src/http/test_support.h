@@ -126,10 +126,10 @@ class TestServer {
         node_(node) {}
 
   void get(std::string pattern, Handler handler, Weight weight = Weight::Heavy) {
-    router.add({Method::Get, std::move(pattern), std::move(handler), weight});
+    router.add({Method::Get, std::move(pattern), auth::Access::open(), std::move(handler), weight});
   }
   void add(Method method, std::string pattern, Handler handler) {
-    router.add({method, std::move(pattern), std::move(handler)});
+    router.add({method, std::move(pattern), auth::Access::open(), std::move(handler)});
   }
 
   // Binds and serves on every core of the node.

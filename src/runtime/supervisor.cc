@@ -166,7 +166,7 @@ platform::Task<std::size_t> Supervisor::stop(StopReason reason, base::Duration d
 // would take in more while the first drains, and pay for its slowness with their own time.
 void Supervisor::tell_kind(const TaskDecl& kind, StopReason reason) {
   for (const auto& child : children_) {
-    if (&child->decl != &kind) continue;
+    if (child->decl.kind != kind.kind) continue;
     child->gate.request_stop();
     child->shutdown.trigger(reason);
   }

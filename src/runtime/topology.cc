@@ -30,9 +30,10 @@ std::string_view name(Importance importance) noexcept {
 }
 
 Topology::Registration Topology::add(const Live& live) {
-  assert(std::ranges::any_of(wires_.channels,
-                             [&](const ChannelDecl& decl) { return &decl == live.decl; }) &&
-         "a channel is declared in its service's wires.h");
+  assert(
+      std::ranges::any_of(wires_.channels,
+                          [&](const ChannelDecl& decl) { return decl.name == live.decl->name; }) &&
+      "a channel is declared in its service's wires.h");
   const std::lock_guard lock(mutex_);
   live_.push_back(&live);
   return {*this, &live};
@@ -93,6 +94,13 @@ std::vector<std::string> actors(std::string_view text) {
   return names;
 }
 
+std::vector<std::string> consumers(const ChannelDecl& channel, const Wires& wires) {
+  if (channel.consumers != kEveryTask) return actors(channel.consumers);
+  std::vector<std::string> names;
+  for (const TaskDecl& task : wires.tasks) names.emplace_back(task.kind);
+  return names;
+}
+
 std::string node_id(std::string_view text) {
   std::string id(text);
   std::ranges::replace_if(id, [](char c) { return c == ' ' || c == '-'; }, '_');
@@ -135,7 +143,7 @@ std::string to_mermaid(const Wires& wires) {
     const std::string label = std::string(name(channel.kind)) + " " + std::string(channel.name) +
                               " " + std::to_string(channel.capacity);
     for (const std::string& from : actors(channel.producers)) {
-      for (const std::string& to : actors(channel.consumers)) {
+      for (const std::string& to : consumers(channel, wires)) {
         out += "  " + node_id(from) + "[" + quoted(from) + "] -->|" + quoted(label) + "| " +
                node_id(to) + "[" + quoted(to) + "]\n";
       }
@@ -163,7 +171,7 @@ std::string to_json(const Topology& topology) {
            ",\"overflow\":" + json(name(channel.overflow)) + ",\"live\":[";
     bool first = true;
     for (const Topology::Sample& entry : live) {
-      if (entry.decl != &channel) continue;
+      if (entry.decl->name != channel.name) continue;
       out += std::string(first ? "" : ",") + "{\"capacity\":" + std::to_string(entry.capacity) +
              ",\"depth\":" + std::to_string(entry.depth) + "}";
       first = false;

@@ -22,6 +22,10 @@ namespace ron::runtime {
 enum class ChannelKind : std::uint8_t { Mpsc, Broadcast, Watch };
 std::string_view name(ChannelKind kind) noexcept;
 
+// Who takes from a channel, where that is all of them.
+inline constexpr std::string_view kEveryTask = "every task";
+
+// Known by its name: what several services have is declared once and copied into their tables.
 struct ChannelDecl {
   std::string_view name;
   ChannelKind kind;
@@ -36,6 +40,7 @@ struct ChannelDecl {
 enum class Importance : std::uint8_t { Critical, Important, Optional };
 std::string_view name(Importance importance) noexcept;
 
+// Known by its kind, likewise.
 struct TaskDecl {
   std::string_view kind;
   std::string_view count;  // how many run: "1", "per core", "get_workers"

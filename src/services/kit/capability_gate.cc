@@ -51,16 +51,16 @@ void CapabilityGate::apply(std::shared_ptr<const auth::Keyring> keyring, bool pu
 }
 
 base::Result<void> CapabilityGate::check(http::Request& request, const http::Route& route) const {
-  if (route.scope.empty() && !route.is_read) return {};
+  if (route.access.is_open()) return {};
   const State state = state_.get().value;
-  if (route.is_read && state.public_reads) return {};
+  if (route.access.is_read() && state.public_reads) return {};
   const auto header = request.head->get(http::KnownField::Authorization);
   if (!header)
     return fail(Code::Unauthorized, "this needs a capability: send Authorization: Bearer TOKEN");
   const auto bearer = auth::parse_authorization_header(*header);
   if (!bearer) return fail(bearer.error());
   auth::Request wanted;
-  if (!route.scope.empty()) wanted.scope = auth::scope_named(route.scope);
+  wanted.scope = route.access.scope();
   wanted.method = request.head->method_text;
   wanted.path = request.path;
   wanted.body_bytes = request.head->content_length;

@@ -35,6 +35,7 @@ void add_light(http::Router& router, std::string pattern, std::function<Response
   router.add(
       {.method = Method::Get,
        .pattern = std::move(pattern),
+       .access = auth::Access::open(),
        .handler = [make = std::move(make)](Request* request) { return answer(make(request)); },
        .weight = http::Weight::Light});
 }

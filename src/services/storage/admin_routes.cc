@@ -156,8 +156,8 @@ void add_operator_routes(http::Router& router, Core& core, CurrentConfig config)
   const auto add = [&router](Method method, std::string pattern, http::Handler handler) {
     router.add({.method = method,
                 .pattern = std::move(pattern),
-                .handler = std::move(handler),
-                .scope = "storage:admin"});
+                .access = auth::Access::needs(auth::Scope::kStorageAdmin),
+                .handler = std::move(handler)});
   };
   add(Method::Get, "/admin/objects",
       [&core](Request* request) { return list_objects(&core, request); });

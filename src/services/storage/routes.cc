@@ -265,23 +265,25 @@ http::Handler bind_api(Api& api, ApiHandler handler) {
 }
 
 void add_routes(http::Router& router, Api& api) {
+  using auth::Access;
+  using auth::Scope;
   using http::Method;
   router.add({.method = Method::Get,
               .pattern = "/o/{addr}",
-              .handler = bind_api(api, get_object),
-              .is_read = true});
+              .access = Access::read(),
+              .handler = bind_api(api, get_object)});
   router.add({.method = Method::Put,
               .pattern = "/o/{addr}",
-              .handler = bind_api(api, put_object),
-              .scope = "storage:write"});
+              .access = Access::needs(Scope::kStorageWrite),
+              .handler = bind_api(api, put_object)});
   router.add({.method = Method::Post,
               .pattern = "/o",
-              .handler = bind_api(api, post_object),
-              .scope = "storage:write"});
+              .access = Access::needs(Scope::kStorageWrite),
+              .handler = bind_api(api, post_object)});
   router.add({.method = Method::Delete,
               .pattern = "/o/{addr}",
-              .handler = bind_api(api, delete_object),
-              .scope = "storage:delete"});
+              .access = Access::needs(Scope::kStorageDelete),
+              .handler = bind_api(api, delete_object)});
   add_upload_routes(router, api);
 }
 

@@ -140,17 +140,17 @@ Task<Response> abort_upload(Api* api, Request* request) {
 void add_upload_routes(http::Router& router, Api& api) {
   using http::Method;
   const auto add = [&router, &api](Method method, std::string pattern, ApiHandler handler,
-                                   std::string scope) {
+                                   auth::Scope scope) {
     router.add({.method = method,
                 .pattern = std::move(pattern),
-                .handler = bind_api(api, handler),
-                .scope = std::move(scope)});
+                .access = auth::Access::needs(scope),
+                .handler = bind_api(api, handler)});
   };
-  add(Method::Post, "/uploads", begin_upload, "storage:write");
-  add(Method::Put, "/uploads/{id}/{n}", put_part, "storage:write");
-  add(Method::Get, "/uploads/{id}", show_upload, "storage:write");
-  add(Method::Post, "/uploads/{id}/commit", commit_upload, "storage:write");
-  add(Method::Delete, "/uploads/{id}", abort_upload, "storage:delete");
+  add(Method::Post, "/uploads", begin_upload, auth::Scope::kStorageWrite);
+  add(Method::Put, "/uploads/{id}/{n}", put_part, auth::Scope::kStorageWrite);
+  add(Method::Get, "/uploads/{id}", show_upload, auth::Scope::kStorageWrite);
+  add(Method::Post, "/uploads/{id}/commit", commit_upload, auth::Scope::kStorageWrite);
+  add(Method::Delete, "/uploads/{id}", abort_upload, auth::Scope::kStorageDelete);
 }
 
 }  // namespace ron::storage

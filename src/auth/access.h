@@ -1,0 +1,33 @@
+// Access: who may use a route. There is no default, so a route nobody decided about does not
+// compile; a scope is one of scope.h, so a mistyped one does not either.
+#pragma once
+
+#include <optional>
+
+#include "auth/scope.h"
+
+namespace ron::auth {
+
+class Access {
+ public:
+  // Anyone, always: health, version, metrics.
+  static constexpr Access open() noexcept { return Access(Kind::Open, {}); }
+  // Anyone while auth.public_reads is on; then any good capability.
+  static constexpr Access read() noexcept { return Access(Kind::Read, {}); }
+  // Only with a capability for that scope.
+  static constexpr Access needs(Scope scope) noexcept { return Access(Kind::Scoped, scope); }
+
+  [[nodiscard]] constexpr bool is_open() const noexcept { return kind_ == Kind::Open; }
+  [[nodiscard]] constexpr bool is_read() const noexcept { return kind_ == Kind::Read; }
+  // What the capability must be for; nothing for a read.
+  [[nodiscard]] constexpr std::optional<Scope> scope() const noexcept { return scope_; }
+
+ private:
+  enum class Kind : std::uint8_t { Open, Read, Scoped };
+  constexpr Access(Kind kind, std::optional<Scope> scope) noexcept : kind_(kind), scope_(scope) {}
+
+  Kind kind_;
+  std::optional<Scope> scope_;
+};
+
+}  // namespace ron::auth
