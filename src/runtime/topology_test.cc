@@ -63,7 +63,8 @@ TEST(Topology, AChannelIsLiveOnlyWhileItExists) {
 TEST(Topology, UndeclaredChannelDies) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   TestService service;
-  const ChannelDecl stray = kWork;  // the same words, but not the declaration
+  ChannelDecl stray = kWork;
+  stray.name = "stray";
   EXPECT_DEATH(Mpsc<int>(service.topology, stray, 4), "a channel is declared in its service");
 }
 
