@@ -50,7 +50,7 @@ class Session {
   platform::Task<void> draw();
   void wipe() noexcept;
 
-  // Runs `work` on the blocking pool; `work` returns a Result. Busy if the pool is full.
+  // Runs `work` on the blocking pool; `work` returns a Result. Busy if the pool is stuck.
   template <class Work>
   platform::Task<std::invoke_result_t<Work>> off_loop(Work work) {
     auto done = co_await host_.blocking.run(std::move(work));

@@ -28,6 +28,7 @@ struct ServerParts {
   Ingress* ingress;
   runtime::Meters* meters;
   observe::Log log;
+  observe::Log access{};  // a line per request, if it is on
   // Who is let in at all, before anything is read; nobody is told why not. Empty: everybody.
   std::function<bool(const platform::Stream&)> admits{};
 };
