@@ -44,6 +44,14 @@ struct Exchange {
     void forget(Waiter& waiter) { core.forget(waiter); }
   };
 
+  struct AbandonedOp {
+    using Waiter = typename Core::Waiter;
+    Core& core;
+
+    runtime::Poll poll(Waiter& waiter) { return core.poll_abandoned(waiter); }
+    void forget(Waiter& waiter) { core.forget_sender(waiter); }
+  };
+
   void send() {
     const std::optional<Reply> back = core->send(Reply(alive));
     sent = !back.has_value();
@@ -116,6 +124,31 @@ Scenario abandoned() {
 
 TEST(OneshotModel, ReceiverMayLeaveAtAnyTime) {
   expect_holds("oneshot/send, receiver gone", abandoned());
+}
+
+template <class Sync = ModelSync>
+Scenario waits_for_leaving() {
+  return [](Model& model) {
+    auto exchange = std::make_shared<Exchange<Sync>>();
+    model.thread("sender", [=] {
+      const Waited waited = wait_for(typename Exchange<Sync>::AbandonedOp{*exchange->core});
+      check(waited == Waited::Ready && exchange->core->abandoned(), "the sender hears of it");
+      exchange->send();
+      check(!exchange->sent, "an abandoned reply comes back");
+    });
+    model.thread("receiver", [=] {
+      exchange->receive(Patience::MayGiveUp);
+      exchange->leave();
+    });
+  };
+}
+
+TEST(OneshotModel, AWaitingSenderHearsThatTheReceiverLeft) {
+  expect_holds("oneshot/wait for the receiver to leave", waits_for_leaving());
+  expect_caught("oneshot/leaving, lost wake-up", [](Model& model) {
+    LostWakeSync::lost = false;
+    waits_for_leaving<LostWakeSync>()(model);
+  });
 }
 
 // A sender that looks first and then believes its reply was taken.

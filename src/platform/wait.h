@@ -90,17 +90,30 @@ class Event {
   Event() = default;
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
-  ~Event() { assert(waiting_ == nullptr && "an event outlives its waiter"); }
+  ~Event() { assert(waiting_ == nullptr && watcher_ == nullptr && "an event outlives its waiter"); }
 
   [[nodiscard]] bool is_set() const noexcept { return set_; }
   void clear() noexcept { set_ = false; }
   void set() noexcept {
     set_ = true;
-    if (waiting_ != nullptr) waiting_->executor_.post(*waiting_);
+    nudge();
   }
   // Wakes the waiter without setting the level: it re-checks its own condition.
   void nudge() noexcept {
     if (waiting_ != nullptr) waiting_->executor_.post(*waiting_);
+    if (watcher_ != nullptr) watcher_->wake();
+  }
+
+  // For a wait on several things at once (runtime/wait_either.h), beside wait(): true when set,
+  // else the waiter is woken by the next set() or nudge(), until it is forgotten. At most one.
+  bool watch(Waiter& waiter) noexcept {
+    assert((watcher_ == nullptr || watcher_ == &waiter) && "one watcher per event");
+    watcher_ = &waiter;
+    return set_;
+  }
+  void forget(Waiter& waiter) noexcept {
+    if (watcher_ == &waiter) watcher_ = nullptr;
+    waiter.take_back();
   }
 
   // Suspends until set or nudged; at once when set. Cancel-safe. At most one waiter at a time.
@@ -143,6 +156,7 @@ class Event {
 
   bool set_ = false;
   Wait* waiting_ = nullptr;
+  Waiter* watcher_ = nullptr;
 };
 
 // Suspends until everything else that is ready on this executor has had its turn, sockets and

@@ -44,6 +44,18 @@ class OneshotSender {
   // The receiver is gone: the work behind this reply is not wanted.
   [[nodiscard]] bool abandoned() const noexcept { return core_->abandoned(); }
 
+  // For a wait: ready once the receiver is gone.
+  class AbandonedOp {
+   public:
+    explicit AbandonedOp(const OneshotSender& sender) noexcept : core_(sender.core_) {}
+    Poll poll(platform::Waiter& waiter) { return core_->poll_abandoned(waiter); }
+    void forget(platform::Waiter& waiter) noexcept { core_->forget_sender(waiter); }
+
+   private:
+    std::shared_ptr<OneshotCore<T>> core_;
+  };
+  [[nodiscard]] AbandonedOp until_abandoned() const noexcept { return AbandonedOp(*this); }
+
  private:
   void drop() noexcept {
     if (!core_) return;

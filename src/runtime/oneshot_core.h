@@ -34,6 +34,7 @@ class OneshotCore {
   void receiver_gone() noexcept {
     const std::lock_guard lock(mutex_);
     receiver_gone_ = true;
+    senders_.wake_all();
   }
   [[nodiscard]] bool abandoned() const noexcept {
     const std::lock_guard lock(mutex_);
@@ -56,11 +57,23 @@ class OneshotCore {
     const std::lock_guard lock(mutex_);
     receivers_.forget(waiter);
   }
+  // Ready when the receiver is gone.
+  Poll poll_abandoned(Waiter& waiter) {
+    const std::lock_guard lock(mutex_);
+    if (receiver_gone_) return Poll::Ready;
+    senders_.push_back(waiter);
+    return Poll::Pending;
+  }
+  void forget_sender(Waiter& waiter) noexcept {
+    const std::lock_guard lock(mutex_);
+    senders_.forget(waiter);
+  }
 
  private:
   mutable typename Sync::Mutex mutex_;
   std::optional<T> value_;  // guarded by mutex_, as the rest
   WaitList<Waiter> receivers_;
+  WaitList<Waiter> senders_;
   bool sender_gone_ = false;
   bool receiver_gone_ = false;
 };
