@@ -67,7 +67,8 @@ enum class Flush : std::uint8_t { Now, WithNext };
 
 class Stream {
  public:
-  Stream() noexcept : readable_event_(&readable_), writable_event_(&writable_) {}
+  Stream() noexcept
+      : readable_event_(&readable_), writable_event_(&writable_), gone_event_(&gone_) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   virtual ~Stream() = default;
@@ -87,8 +88,10 @@ class Stream {
   // Set while a try may succeed; cleared by the try that would block.
   [[nodiscard]] Event& readable() noexcept { return *readable_event_; }
   [[nodiscard]] Event& writable() noexcept { return *writable_event_; }
-  // The peer has closed or reset its side (it may be discovered late).
-  [[nodiscard]] virtual bool peer_gone() const noexcept = 0;
+  // Set once the peer has closed or reset its side (it may be discovered late), whatever is still to
+  // be read.
+  [[nodiscard]] Event& gone() noexcept { return *gone_event_; }
+  [[nodiscard]] bool peer_gone() const noexcept { return gone_event_->is_set(); }
 
   // Sends FIN after what was written.
   virtual void shutdown_write() noexcept = 0;
@@ -113,14 +116,18 @@ class Stream {
  protected:
   // A stream around another one: what the inner one waits for, the outer one waits for.
   explicit Stream(Stream& inner) noexcept
-      : readable_event_(&inner.readable()), writable_event_(&inner.writable()) {}
+      : readable_event_(&inner.readable()),
+        writable_event_(&inner.writable()),
+        gone_event_(&inner.gone()) {}
 
   Event readable_;
   Event writable_;
+  Event gone_;
 
  private:
   Event* const readable_event_;
   Event* const writable_event_;
+  Event* const gone_event_;
 };
 
 class Listener {

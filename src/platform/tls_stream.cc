@@ -131,7 +131,10 @@ IoResult TlsStream::try_read(base::MutableBytes into) noexcept {
   const int why = SSL_get_error(ssl_.get(), 0);
   // What the peer must hear of it, an alert or a new key, goes as far as it goes now.
   const IoResult flushed = flush();
-  if (why == SSL_ERROR_ZERO_RETURN) return IoResult::eof();
+  if (why == SSL_ERROR_ZERO_RETURN) {
+    gone().set();
+    return IoResult::eof();
+  }
   if (why == SSL_ERROR_WANT_READ) {
     if (flushed.ok() && sealed_.capacity() > 0) std::vector<std::byte>().swap(sealed_);
     return IoResult::blocked();
@@ -188,10 +191,6 @@ IoResult TlsStream::try_write(std::span<const base::ByteView> spans, Flush) noex
     if (!flushed.ok()) return flushed;
   }
   return IoResult::moved(std::exchange(unreported_, 0));
-}
-
-bool TlsStream::peer_gone() const noexcept {
-  return inner_->peer_gone() || (SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0;
 }
 
 void TlsStream::abort() noexcept {

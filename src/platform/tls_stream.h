@@ -41,7 +41,6 @@ class TlsStream final : public Stream {
   IoResult try_read(base::MutableBytes into) noexcept override;
   using Stream::try_write;
   IoResult try_write(std::span<const base::ByteView> spans, Flush flush) noexcept override;
-  [[nodiscard]] bool peer_gone() const noexcept override;
   void shutdown_write() noexcept override;
   void abort() noexcept override;
   [[nodiscard]] const Endpoint& peer() const noexcept override { return inner_->peer(); }

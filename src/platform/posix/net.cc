@@ -95,7 +95,7 @@ class SocketStream final : public Stream, private IoSource {
     if (n == 0) return into.empty() ? IoResult::moved(0) : IoResult::eof();
     // A short read has emptied the socket: the next edge tells of more. After a hang-up there is no
     // next edge, so the level stays up until end-of-file is read.
-    if (static_cast<std::size_t>(n) < into.size() && !hung_up_) readable_.clear();
+    if (static_cast<std::size_t>(n) < into.size() && !peer_gone()) readable_.clear();
     return IoResult::moved(static_cast<std::size_t>(n));
   }
 
@@ -137,7 +137,6 @@ class SocketStream final : public Stream, private IoSource {
     return IoResult::moved(static_cast<std::size_t>(n));
   }
 
-  [[nodiscard]] bool peer_gone() const noexcept override { return hung_up_; }
   void shutdown_write() noexcept override { shutdown(socket_.get(), SHUT_WR); }
   void abort() noexcept override {
     aborted_ = true;
@@ -158,7 +157,7 @@ class SocketStream final : public Stream, private IoSource {
  private:
   static void on_events(IoSource& source, std::uint32_t events) noexcept {
     auto& stream = static_cast<SocketStream&>(source);
-    if ((events & kHangUp) != 0) stream.hung_up_ = true;
+    if ((events & kHangUp) != 0) stream.gone_.set();
     if ((events & (EPOLLIN | kHangUp)) != 0) stream.readable_.set();
     if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) stream.writable_.set();
   }
@@ -186,7 +185,6 @@ class SocketStream final : public Stream, private IoSource {
   Endpoint peer_;
   bool connecting_;
   int connect_error_ = 0;
-  bool hung_up_ = false;
   bool aborted_ = false;
 };
 

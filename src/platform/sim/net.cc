@@ -57,13 +57,13 @@ SimStream::SimStream(World& world, ConnectionPtr connection, std::size_t side)
 SimStream::~SimStream() { world_.network().close(connection_, side_); }
 
 void SimStream::finished() noexcept {
-  hung_up_ = true;
+  gone_.set();
   readable_.set();
   if (side().finish_sent) writable_.set();
 }
 
 void SimStream::failed() noexcept {
-  hung_up_ = true;
+  gone_.set();
   readable_.set();
   writable_.set();
 }
@@ -86,7 +86,7 @@ IoResult SimStream::try_read(base::MutableBytes into) noexcept {
     return IoResult::blocked();
   }
   const std::size_t bytes = take(into);
-  if (bytes < into.size() && !hung_up_) readable_.clear();
+  if (bytes < into.size() && !peer_gone()) readable_.clear();
   connection_->sides[1 - side_].unread_at_peer -= bytes;
   world_.network().made_room(connection_, side_);
   return IoResult::moved(bytes);

@@ -23,7 +23,6 @@ class SimStream final : public Stream {
   IoResult try_read(base::MutableBytes into) noexcept override;
   using Stream::try_write;
   IoResult try_write(std::span<const base::ByteView> spans, Flush flush) noexcept override;
-  [[nodiscard]] bool peer_gone() const noexcept override { return hung_up_; }
   void shutdown_write() noexcept override;
   void abort() noexcept override;
   [[nodiscard]] const Endpoint& peer() const noexcept override { return peer_; }
@@ -48,7 +47,6 @@ class SimStream final : public Stream {
   ConnectionPtr connection_;
   std::size_t side_;
   Endpoint peer_;
-  bool hung_up_ = false;
   bool aborted_ = false;
 };
 
