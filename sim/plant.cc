@@ -47,8 +47,8 @@ class Relay : public storage::Api {
     return api_.put(std::move(wish), deadline);
   }
   base::Result<void> check_room() override { return api_.check_room(); }
-  Task<base::Result<void>> remove(ObjectId id, Deadline deadline) override {
-    return api_.remove(id, deadline);
+  Task<base::Result<void>> remove(volume::Removal removal, Deadline deadline) override {
+    return api_.remove(std::move(removal), deadline);
   }
   Task<base::Result<volume::Upload>> begin_upload(storage::UploadWish wish,
                                                   Deadline deadline) override {
@@ -119,22 +119,22 @@ class KeepsAnyway final : public Relay {
  public:
   using Relay::Relay;
   Task<base::Result<Stored>> put(NewBytes wish, Deadline deadline) override {
-    const std::vector<ObjectId> doomed = std::exchange(doomed_, {});
-    for (const ObjectId& id : doomed) {
-      const auto removed = co_await api_.remove(id, deadline);
+    const std::vector<volume::Removal> doomed = std::exchange(doomed_, {});
+    for (const volume::Removal& removal : doomed) {
+      const auto removed = co_await api_.remove(removal, deadline);
       static_cast<void>(removed);
     }
     co_return co_await api_.put(std::move(wish), deadline);
   }
-  Task<base::Result<void>> remove(ObjectId id, Deadline) override {
-    const auto found = co_await api_.locate(id);
+  Task<base::Result<void>> remove(volume::Removal removal, Deadline) override {
+    const auto found = co_await api_.locate(removal.id);
     if (!found) co_return base::fail(found.error());
-    doomed_.push_back(id);
+    doomed_.push_back(std::move(removal));
     co_return base::Result<void>();
   }
 
  private:
-  std::vector<ObjectId> doomed_;
+  std::vector<volume::Removal> doomed_;
 };
 
 // Lets one put at a time through. The turn of one that gave up waiting is given to it all the same.

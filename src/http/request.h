@@ -34,6 +34,7 @@ struct Request {
   // What the capability stage found; services read it through their own types. Empty: anonymous.
   std::string tenant;
   std::uint64_t grant_max_bytes = UINT64_MAX;
+  bool grant_full = false;  // the capability has the route's full_scope
 };
 
 }  // namespace ron::http

@@ -37,6 +37,8 @@ struct Route {
   Handler handler;
   Weight weight = Weight::Heavy;
   std::string scope{};   // the capability it needs; empty: public
+  // Does as well as `scope`, and lets the handler do more (Request::grant_full).
+  std::string full_scope{};
   bool is_read = false;  // public unless auth.public_reads is off
 };
 

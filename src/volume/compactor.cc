@@ -15,7 +15,8 @@ constexpr base::Duration kLookEvery = 50ms;  // for requests, which somebody wai
 constexpr base::Duration kExpireEvery = 60s;
 
 bool is_tombstone(const Record& record) noexcept {
-  return record.kind == RecordKind::Deleted || record.kind == RecordKind::UploadEnded;
+  return record.kind == RecordKind::Deleted || record.kind == RecordKind::UploadEnded ||
+         record.kind == RecordKind::HoldRemoved;
 }
 
 }  // namespace
@@ -106,9 +107,16 @@ Task<Result<Compactor::Use>> Compactor::use_of(const Record* record, Place place
   auto counts = co_await look.refers(record, place);
   if (!counts) co_return base::fail(std::move(counts.error()));
   if (!*counts) co_return Use::Dead;
-  const bool done = is_tombstone(*record) &&
-                    !state_->any_segment_in(record->origin, record->killed, place.segment);
-  co_return done ? Use::Done : Use::Needed;
+  if (!is_tombstone(*record)) co_return Use::Needed;
+  if (state_->any_segment_in(record->origin, record->killed, place.segment)) {
+    co_return Use::Needed;
+  }
+  if (record->kind != RecordKind::HoldRemoved) co_return Use::Done;
+  // The object's own record, wherever it is copied to, goes on naming the tenant it began with.
+  auto object = co_await look.object(*record->address);
+  if (!object) co_return base::fail(std::move(object.error()));
+  const bool named = *object && (*object)->present() && (*object)->tenant == record->tenant;
+  co_return named ? Use::Needed : Use::Done;
 }
 
 Task<Result<bool>> Compactor::compact(std::uint64_t number, runtime::Shutdown shutdown) {

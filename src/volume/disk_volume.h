@@ -67,10 +67,12 @@ class DiskVolume final : public Volume, private Maintenance {
   platform::Task<base::Result<Located>> locate(base::ObjectId id) override;
   platform::Task<base::Result<Piece>> read(Located object, std::uint64_t offset,
                                            std::uint64_t length) override;
+  platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant) override;
+  platform::Task<base::Result<Holders>> holders(base::ObjectId id, std::size_t most) override;
   platform::Task<void> put(NewObject object, runtime::Deadline deadline,
                            Reply<Added> reply) override;
-  platform::Task<void> remove(base::ObjectId id, runtime::Deadline deadline,
-                              Reply<std::uint64_t> reply) override;
+  platform::Task<void> remove(Removal removal, runtime::Deadline deadline,
+                              Reply<Removed> reply) override;
   platform::Task<void> begin_upload(Upload upload, runtime::Deadline deadline,
                                     Reply<bool> reply) override;
   platform::Task<void> put_part(NewPart part, runtime::Deadline deadline,
@@ -83,6 +85,9 @@ class DiskVolume final : public Volume, private Maintenance {
   platform::Task<base::Result<std::vector<Listed>>> list(std::optional<base::ObjectId> after,
                                                          std::size_t limit) override;
   [[nodiscard]] Usage usage(std::string_view tenant) const override { return state_.usage(tenant); }
+  [[nodiscard]] TenantUsage tenants(std::size_t most) const override {
+    return state_.tenants(most);
+  }
   [[nodiscard]] VolumeStats stats() const override { return state_.stats(); }
   [[nodiscard]] VolumeHealth health() const override { return state_.health(); }
   [[nodiscard]] Maintenance* maintenance() noexcept override { return this; }

@@ -52,7 +52,7 @@ TEST(DiskVolume, ARemovedObjectIsGone) {
   Life life(machine, small_options());
   const auto object = sample_bytes(100, 1);
   static_cast<void>(put(machine, life.volume(), object).get());
-  EXPECT_EQ(remove(machine, life.volume(), b3::hash(object)).get(), 100U);
+  EXPECT_EQ(remove(machine, life.volume(), b3::hash(object)).get()->length, 100U);
   EXPECT_EQ(get(machine, life.volume(), b3::hash(object)).error().code, Code::NotFound);
   EXPECT_EQ(remove(machine, life.volume(), b3::hash(object)).get().error().code, Code::NotFound);
   EXPECT_EQ(life.volume().usage("acme").objects, 0U);
@@ -190,7 +190,7 @@ TEST(DiskVolume, UploadsPublishLargeObjects) {
   }
   Life life(machine, options);
   EXPECT_EQ(get(machine, life.volume(), b3::hash(object)), object);
-  EXPECT_EQ(remove(machine, life.volume(), b3::hash(object)).get(), object.size());
+  EXPECT_EQ(remove(machine, life.volume(), b3::hash(object)).get()->length, object.size());
   EXPECT_EQ(get(machine, life.volume(), b3::hash(object)).error().code, Code::NotFound);
 }
 

@@ -40,10 +40,8 @@ Task<Result<bool>> Inspector::is_volume(platform::Disk* disk, std::string direct
 Task<Result<Inspection>> Inspector::run() {
   auto applied = co_await recovery_.inspect(&index_, &ledger_);
   if (!applied) co_return base::fail(std::move(applied.error()));
-  for (const auto& [tenant, usage] : ledger_.usage) {
-    result_.objects += usage.objects;
-    result_.bytes += usage.bytes;
-  }
+  result_.objects = ledger_.total.objects;
+  result_.bytes = ledger_.total.bytes;
   for (const auto& [number, entry] : ledger_.segments) callbacks_.on_expected(entry.bytes);
   for (const auto& [number, entry] : ledger_.segments) {
     const SegmentPtr segment = state_.segment(number);

@@ -19,8 +19,8 @@ struct PutJob {
 };
 
 struct RemoveJob {
-  base::ObjectId id;
-  Reply<std::uint64_t> reply;
+  Removal removal;
+  Reply<Removed> reply;
 };
 
 struct BeginJob {

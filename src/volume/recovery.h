@@ -90,7 +90,7 @@ class Recovery {
   bool inspecting_ = false;
 };
 
-// Removes parts nobody needs from an index made in Collect mode, and adds everything up.
+// Removes parts and holds nobody needs from an index made in Collect mode, and adds everything up.
 platform::Task<base::Result<void>> settle(platform::KeyValue* index, Ledger* ledger);
 
 }  // namespace ron::volume

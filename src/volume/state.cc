@@ -92,6 +92,15 @@ Usage VolumeState::usage(std::string_view tenant) const {
   return found != ledger_.usage.end() ? found->second : Usage{};
 }
 
+TenantUsage VolumeState::tenants(std::size_t most) const {
+  TenantUsage found;
+  {
+    const std::lock_guard lock(lock_);
+    for (const auto& [tenant, usage] : ledger_.usage) found.add(tenant, usage, most);
+  }
+  return found;
+}
+
 bool VolumeState::quarantined(const base::ObjectId& id) const {
   if (quarantined_.load(std::memory_order_acquire) == 0) return false;
   const std::lock_guard lock(lock_);
@@ -103,10 +112,8 @@ VolumeStats VolumeState::stats() const {
   const std::uint64_t free = free_bytes.load(std::memory_order_relaxed);
   stats.free_bytes = free - std::min(free, tuning().min_free_bytes);
   const std::lock_guard lock(lock_);
-  for (const auto& [tenant, usage] : ledger_.usage) {
-    stats.objects += usage.objects;
-    stats.object_bytes += usage.bytes;
-  }
+  stats.objects = ledger_.total.objects;
+  stats.object_bytes = ledger_.total.bytes;
   for (const auto& [number, entry] : ledger_.segments) {
     stats.stored_bytes += entry.bytes;
     stats.dead_bytes += entry.dead_bytes();

@@ -66,6 +66,7 @@ class VolumeState {
   void commit(const Draft& draft);
   [[nodiscard]] std::map<std::uint64_t, SegmentEntry> segment_entries() const;
   [[nodiscard]] Usage usage(std::string_view tenant) const;
+  [[nodiscard]] TenantUsage tenants(std::size_t most) const;
   [[nodiscard]] bool quarantined(const base::ObjectId& id) const;
   [[nodiscard]] VolumeStats stats() const;
 

@@ -70,6 +70,16 @@ std::string History::name_of(const ModelUpload& upload) const {
          name_of(objects_[upload.object]);
 }
 
+History::Presence History::ModelObject::presence() const {
+  const auto any = [this](Presence hold) { return std::ranges::find(holds, hold) != holds.end(); };
+  if (any(Presence::Present)) return Presence::Present;
+  return any(Presence::Either) ? Presence::Either : Presence::Absent;
+}
+
+void History::ModelObject::doubt_all() {
+  std::ranges::replace(holds, Presence::Present, Presence::Either);
+}
+
 void History::note(std::string_view what) const {
   if (!print_) return;
   const auto at = std::chrono::duration<double>(machine_.world.now().time_since_epoch()).count();
@@ -140,7 +150,10 @@ void History::end_life() {
 // Writes that are under way, at some moment of their batch, when the end comes.
 void History::be_busy() {
   const std::uint64_t writes = random_.below(5);
-  for (std::uint64_t i = 0; i < writes; ++i) random_.below(3) == 0 ? submit_upload() : submit_put();
+  for (std::uint64_t i = 0; i < writes; ++i) {
+    const std::uint64_t what = random_.below(4);
+    what == 0 ? submit_upload() : what == 1 ? submit_remove() : submit_put();
+  }
   advance(std::chrono::microseconds(random_.below(1'500)));
 }
 
@@ -175,7 +188,7 @@ void History::step() {
   if (what < 7) {
     submit_put();
   } else if (what < 10) {
-    submit_remove();
+    random_.below(8) == 0 ? submit_remove_outright() : submit_remove();
   } else if (what < 15) {
     submit_upload();
   } else if (what == 15) {
@@ -196,34 +209,68 @@ History::ModelObject* History::idle_object() {
 void History::submit_put() {
   ModelObject* object = idle_object();
   if (object == nullptr || object->bytes.size() > kPartBytes) return;
-  const Presence before = object->presence;
+  const std::size_t tenant = any_tenant();
+  const Presence before = object->presence();
   object->busy = true;
-  if (before != Presence::Present) object->presence = Presence::Either;
-  watch("put " + name_of(*object), put(machine_, life_->volume(), object->bytes),
-        [this, object, before](auto answer) {
+  Presence& hold = object->holds[tenant];
+  if (hold != Presence::Present) hold = Presence::Either;
+  const std::string name(kTenants[tenant]);
+  watch("put " + name_of(*object) + " for '" + name + "'",
+        put(machine_, life_->volume(), object->bytes, name),
+        [this, object, tenant, before](auto answer) {
           object->busy = false;
           if (failed(answer, "a put")) return;
           if (before != Presence::Either && answer->is_new != (before == Presence::Absent)) {
             violate("a put is wrong about being new");
           }
-          object->presence = Presence::Present;
+          object->holds[tenant] = Presence::Present;
         });
 }
 
 void History::submit_remove() {
   ModelObject* object = idle_object();
   if (object == nullptr) return;
-  const Presence before = object->presence;
+  const std::size_t tenant = any_tenant();
+  Presence& hold = object->holds[tenant];
+  const Presence before = hold;
   object->busy = true;
-  if (before != Presence::Absent) object->presence = Presence::Either;
-  watch("remove " + name_of(*object), remove(machine_, life_->volume(), object->id),
+  if (hold != Presence::Absent) hold = Presence::Either;
+  const std::string name(kTenants[tenant]);
+  watch("remove " + name_of(*object) + " for '" + name + "'",
+        remove(machine_, life_->volume(), object->id, name),
+        [this, object, tenant, before](auto answer) {
+          object->busy = false;
+          if (failed(answer, "a remove")) return;
+          if (before != Presence::Either && answer.has_value() != (before == Presence::Present)) {
+            violate("a remove is wrong about what was held");
+          }
+          object->holds[tenant] = Presence::Absent;
+          const Presence left = object->presence();
+          const bool told = answer && left != Presence::Either;
+          if (told && answer->gone != (left == Presence::Absent)) {
+            violate("a remove is wrong about what is left");
+          }
+          if (answer && answer->gone) object->holds.fill(Presence::Absent);
+        });
+}
+
+// Whoever holds it.
+void History::submit_remove_outright() {
+  ModelObject* object = idle_object();
+  if (object == nullptr) return;
+  const Presence before = object->presence();
+  object->busy = true;
+  object->doubt_all();
+  watch("remove " + name_of(*object) + " outright",
+        remove(machine_, life_->volume(), object->id, std::nullopt),
         [this, object, before](auto answer) {
           object->busy = false;
           if (failed(answer, "a remove")) return;
           if (before != Presence::Either && answer.has_value() != (before == Presence::Present)) {
             violate("a remove is wrong about what was there");
           }
-          object->presence = Presence::Absent;
+          if (answer && !answer->gone) violate("something is left of what was removed outright");
+          object->holds.fill(Presence::Absent);
         });
 }
 
@@ -238,6 +285,7 @@ void History::submit_upload() {
     upload = &uploads_.back();
     upload->id = UploadId(uploads_.size(), 1, 1);
     upload->object = random_.below(objects_.size());
+    upload->tenant = any_tenant();
   }
   if (upload->busy) return;
   if (!upload->begun) return submit_begin(upload);
@@ -251,7 +299,9 @@ void History::submit_begin(ModelUpload* upload) {
   const ModelObject& object = objects_[upload->object];
   upload->busy = true;
   watch("begin " + name_of(*upload),
-        begin(machine_, life_->volume(), {upload->id, object.bytes.size(), object.id, "acme", 0}),
+        begin(machine_, life_->volume(),
+              {upload->id, object.bytes.size(), object.id, std::string(kTenants[upload->tenant]),
+               0}),
         [this, upload](auto answer) {
           upload->busy = false;
           upload->begun = !failed(answer, "a begin");
@@ -283,7 +333,8 @@ void History::submit_commit(ModelUpload* upload) {
   if (!whole && upload->parts != upload->submitted) return;  // nobody knows
   upload->busy = object->busy = true;
   upload->doubtful = whole;
-  if (whole && object->presence != Presence::Present) object->presence = Presence::Either;
+  Presence& hold = object->holds[upload->tenant];
+  if (whole && hold != Presence::Present) hold = Presence::Either;
   watch("commit " + name_of(*upload), commit(machine_, life_->volume(), upload->id),
         [=, this](auto answer) {
           upload->busy = object->busy = false;
@@ -293,7 +344,7 @@ void History::submit_commit(ModelUpload* upload) {
           if (answer.has_value() != whole) return violate("a commit is wrong about its parts");
           if (!whole) return;
           if (answer->id != object->id) violate("a commit makes another object");
-          object->presence = Presence::Present;
+          object->holds[upload->tenant] = Presence::Present;
           upload->over = true;
         });
 }
@@ -320,13 +371,51 @@ void History::check_everything() {
       return violate("a read fails: " + bytes.error().message);
     }
     if (bytes && *bytes != object.bytes) return violate("wrong bytes: " + name_of(object));
-    if (!bytes && object.presence == Presence::Present) return violate("lost: " + name_of(object));
-    if (bytes && object.presence == Presence::Absent) return violate("back: " + name_of(object));
-    object.presence = bytes ? Presence::Present : Presence::Absent;
+    const Presence before = object.presence();
+    if (!bytes && before == Presence::Present) return violate("lost: " + name_of(object));
+    if (bytes && before == Presence::Absent) return violate("back: " + name_of(object));
+    check_holds(object);
+    if (bytes && object.presence() == Presence::Absent) {
+      return violate("held by nobody: " + name_of(object));
+    }
     present += bytes ? 1 : 0;
   }
   if (life_->volume().stats().objects != present) violate("the count of objects is wrong");
+  check_usage();
   for (ModelUpload& upload : uploads_) check_upload(upload);
+}
+
+void History::check_holds(ModelObject& object) {
+  std::vector<std::string> expected;
+  for (std::size_t i = 0; i < kTenants.size(); ++i) {
+    const std::string tenant(kTenants[i]);
+    const auto held = volume::run(machine_, life_->volume().holds(object.id, tenant));
+    if (!held) return violate("a hold cannot be read: " + held.error().message);
+    const std::string what = name_of(object) + " of '" + tenant + "'";
+    Presence& hold = object.holds[i];
+    if (!*held && hold == Presence::Present) return violate("a hold is lost: " + what);
+    if (*held && hold == Presence::Absent) return violate("a hold is back: " + what);
+    hold = *held ? Presence::Present : Presence::Absent;
+    if (*held) expected.push_back(tenant);
+  }
+  std::ranges::sort(expected);
+  const auto found = volume::run(machine_, life_->volume().holders(object.id, kTenants.size()));
+  const bool listed = found ? found->tenants == expected && !found->more : expected.empty();
+  if (!listed) violate("the list of holders is wrong: " + name_of(object));
+}
+
+void History::check_usage() {
+  for (std::size_t i = 0; i < kTenants.size(); ++i) {
+    Usage expected;
+    for (const ModelObject& object : objects_) {
+      if (object.holds[i] != Presence::Present) continue;
+      expected.bytes += object.bytes.size();
+      ++expected.objects;
+    }
+    if (life_->volume().usage(kTenants[i]) != expected) {
+      violate("a tenant's use is wrong: '" + std::string(kTenants[i]) + "'");
+    }
+  }
 }
 
 void History::check_upload(ModelUpload& upload) {

@@ -1,8 +1,10 @@
 // For tests and simulations: the property everything else serves. Whatever was acknowledged is
 // there, whatever was acknowledged as gone is gone, and nothing is there in part, after any
-// sequence of power cuts, crashes, failing writes, compactions and lost indexes.
+// sequence of power cuts, crashes, failing writes, compactions and lost indexes. The same of what
+// several tenants hold: nobody loses an object by what others do, nor pays for what it gave up.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -64,16 +66,23 @@ class History {
  private:
   enum class Presence : std::uint8_t { Absent, Present, Either };
 
+  static constexpr std::array<std::string_view, 3> kTenants = {"acme", "birch", ""};
+
   struct ModelObject {
     std::vector<std::byte> bytes;
     base::ObjectId id;
-    Presence presence = Presence::Absent;
-    bool busy = false;  // a write is under way
+    std::array<Presence, kTenants.size()> holds{};  // of each tenant
+    bool busy = false;                              // a write is under way
+
+    // It is there as long as anybody holds it.
+    [[nodiscard]] Presence presence() const;
+    void doubt_all();
   };
 
   struct ModelUpload {
     UploadId id;
     std::size_t object = 0;
+    std::size_t tenant = 0;
     bool begun = false;     // acknowledged
     bool doubtful = false;  // its end was submitted and not acknowledged
     bool over = false;
@@ -100,8 +109,10 @@ class History {
 
   void step();
   ModelObject* idle_object();
+  std::size_t any_tenant() { return random_.below(kTenants.size()); }
   void submit_put();
   void submit_remove();
+  void submit_remove_outright();
   void submit_upload();
   void submit_begin(ModelUpload* upload);
   void submit_part(ModelUpload* upload);
@@ -136,6 +147,8 @@ class History {
   }
 
   void check_everything();
+  void check_holds(ModelObject& object);
+  void check_usage();
   void check_upload(ModelUpload& upload);
   void compare_with_rebuilt();
 

@@ -123,9 +123,10 @@ inline Write<Added> put(Machine& machine, DiskVolume& volume, base::ByteView byt
             return volume.put(std::move(object), runtime::Deadline(), std::move(reply));
           }};
 }
-inline Write<std::uint64_t> remove(Machine& machine, DiskVolume& volume, base::ObjectId id) {
-  return {machine, [&](Reply<std::uint64_t> reply) {
-            return volume.remove(id, runtime::Deadline(), std::move(reply));
+inline Write<Removed> remove(Machine& machine, DiskVolume& volume, base::ObjectId id,
+                             std::optional<std::string> tenant = "acme") {
+  return {machine, [&](Reply<Removed> reply) {
+            return volume.remove({id, std::move(tenant)}, runtime::Deadline(), std::move(reply));
           }};
 }
 inline Write<bool> begin(Machine& machine, DiskVolume& volume, Upload upload) {

@@ -68,11 +68,14 @@ class Api {
   [[nodiscard]] virtual std::uint64_t chunk_bytes() const = 0;
   [[nodiscard]] virtual base::Duration piece_timeout() const = 0;
 
+  // Adds the tenant's hold, if it has none.
   virtual platform::Task<base::Result<Stored>> put(NewBytes wish, runtime::Deadline deadline) = 0;
   // Busy if a put would be refused now, counted as such: lets a listener refuse before it reads a
   // body.
   virtual base::Result<void> check_room() = 0;
-  virtual platform::Task<base::Result<void>> remove(base::ObjectId id,
+  // Takes the tenant's hold away, or all of them; the object goes with the last. NotFound when there
+  // is none.
+  virtual platform::Task<base::Result<void>> remove(volume::Removal removal,
                                                     runtime::Deadline deadline) = 0;
 
   // Uploads belong to a tenant; to any other they are NotFound.

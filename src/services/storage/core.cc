@@ -109,8 +109,10 @@ platform::Task<void> Core::auditor(observe::Log log, runtime::Shutdown shutdown)
                 {{"address", address}, {"group", event.length}});
       continue;
     }
-    log.debug(event.kind == Kind::Stored ? "object stored" : "object removed",
-              {{"address", address}, {"bytes", event.length}});
+    const std::string_view what = event.kind == Kind::Stored     ? "object stored"
+                                  : event.kind == Kind::Released ? "hold on object removed"
+                                                                 : "object removed";
+    log.debug(what, {{"address", address}, {"bytes", event.length}});
   }
 }
 

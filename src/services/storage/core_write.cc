@@ -74,14 +74,16 @@ void Core::announce_stored(const Result<volume::Added>& added) {
   events_.send({StorageEvent::Kind::Stored, added->id, added->length});
 }
 
-// Room in the tenant's quota. What is stored already (`id`) costs nothing to store again.
+// Room in the tenant's quota. What it holds already (`id`) costs nothing to store again.
 Task<Result<Quotas::Reservation>> Core::reserve(std::string tenant, std::uint64_t bytes,
                                                 std::optional<base::ObjectId> id) {
   if (!quotas_.any()) co_return Quotas::Reservation();
-  auto reserved = quotas_.reserve(tenant, {bytes, 1}, volumes_.usage(tenant));
+  uploads_.drop_expired(now_s());
+  auto reserved = quotas_.reserve(
+      tenant, {bytes, 1}, [this](std::string_view whose) { return volumes_.usage(whose); });
   if (reserved || !id) co_return reserved;
-  const Result<OnVolume> there = co_await volumes_.locate(*id);
-  if (there) co_return Quotas::Reservation();
+  const Result<bool> held = co_await volumes_.holds(*id, std::move(tenant));
+  if (held && *held) co_return Quotas::Reservation();
   co_return reserved;
 }
 
@@ -117,7 +119,7 @@ Task<void> Core::run(PutJob job) {
       [this, held = std::move(*reserved)](const Result<volume::Added>* added) {
         if (added != nullptr) announce_stored(*added);
       });
-  volume::Volume* const volume = co_await volumes_.for_put(id);
+  volume::Volume* const volume = co_await volumes_.for_put(id, job.tenant);
   object.bytes = std::move(job.bytes);
   object.tenant = std::move(job.tenant);
   object.announced = std::move(job.announced);
@@ -125,11 +127,11 @@ Task<void> Core::run(PutJob job) {
 }
 
 // From every volume that has it; a damaged one is removed like any other.
-Task<Result<void>> Core::remove(base::ObjectId id, runtime::Deadline deadline) {
+Task<Result<void>> Core::remove(volume::Removal removal, runtime::Deadline deadline) {
   bool removed = false;
   base::Error why(Code::NotFound, "no object is stored under this address");
   for (const auto& volume : volumes_.all()) {
-    const Result<volume::Located> at = co_await volume->locate(id);
+    const Result<volume::Located> at = co_await volume->locate(removal.id);
     if (!at && at.error().code == Code::NotFound) continue;
     if (!at && at.error().code != Code::IntegrityFail) {
       why = at.error();
@@ -137,13 +139,13 @@ Task<Result<void>> Core::remove(base::ObjectId id, runtime::Deadline deadline) {
     }
     RemoveJob job;
     job.volume = volume.get();
-    job.id = id;
+    job.removal = removal;
     job.deadline = deadline;
-    const Result<std::uint64_t> length = co_await work_.ask(std::move(job), WhenFull::Refuse);
-    if (length) {
+    const Result<volume::Removed> done = co_await work_.ask(std::move(job), WhenFull::Refuse);
+    if (done) {
       removed = true;
-    } else if (length.error().code != Code::NotFound) {
-      co_return fail(length.error());
+    } else if (done.error().code != Code::NotFound) {
+      co_return fail(done.error());
     }
   }
   if (!removed) co_return fail(std::move(why));
@@ -151,12 +153,16 @@ Task<Result<void>> Core::remove(base::ObjectId id, runtime::Deadline deadline) {
 }
 
 Task<void> Core::run(RemoveJob job) {
-  job.reply->before_delivery([this, id = job.id](const Result<std::uint64_t>* length) {
-    // Nobody may read from memory what nobody could read again after a restart.
-    cache_.erase(id);
-    if (length != nullptr && *length) events_.send({StorageEvent::Kind::Removed, id, **length});
+  job.reply->before_delivery([this, id = job.removal.id](const Result<volume::Removed>* removed) {
+    const bool done = removed != nullptr && *removed;
+    // Nobody may read from memory what nobody could read again after a restart. What others hold
+    // stays there.
+    if (!done || (*removed)->gone) cache_.erase(id);
+    if (!done) return;
+    using Kind = StorageEvent::Kind;
+    events_.send({(*removed)->gone ? Kind::Removed : Kind::Released, id, (*removed)->length});
   });
-  co_await job.volume->remove(job.id, job.deadline, std::move(*job.reply));
+  co_await job.volume->remove(std::move(job.removal), job.deadline, std::move(*job.reply));
 }
 
 Task<Result<volume::Upload>> Core::begin_upload(UploadWish wish, runtime::Deadline deadline) {

@@ -52,9 +52,9 @@ struct PutJob : JobBase<volume::Added, kPutLane> {
   std::string tenant;
   volume::ComingWrites::Announcement announced;
 };
-struct RemoveJob : JobBase<std::uint64_t, kPutLane> {
+struct RemoveJob : JobBase<volume::Removed, kPutLane> {
   volume::Volume* volume = nullptr;
-  base::ObjectId id;
+  volume::Removal removal;
 };
 struct BeginJob : JobBase<bool, kPutLane> {
   volume::Volume* volume = nullptr;

@@ -52,7 +52,8 @@ base::Result<Adding> RamStore::add(ObjectPtr object, OwnerNumber owner, std::uin
   const std::uint64_t cost = object->footprint();
   Shard& shard = shards_[shard_of(object->id)];
   const std::lock_guard guard(shard.lock);
-  if (shard.objects.contains(object->id)) return Adding::Existing;
+  const auto there = shard.objects.find(object->id);
+  if (there != shard.objects.end()) return add_holder(there->second, owner);
   if (cost > reserved) {
     const base::Result<void> room = reserve(cost - reserved);
     if (!room) return base::fail(room.error());
@@ -60,20 +61,49 @@ base::Result<Adding> RamStore::add(ObjectPtr object, OwnerNumber owner, std::uin
     release(reserved - cost);
   }
   const base::ObjectId id = object->id;
-  shard.objects.emplace(id, Kept{counted(std::move(object), room_, cost), owner});
+  shard.objects.emplace(id, Kept{counted(std::move(object), room_, cost), HolderSet(owner)});
   objects_.fetch_add(1, std::memory_order_relaxed);
   return Adding::New;
 }
 
-std::optional<RamStore::Kept> RamStore::remove(const base::ObjectId& id) {
+base::Result<Adding> RamStore::add_holder(Kept& kept, OwnerNumber owner) {
+  if (kept.holders.has(owner)) return Adding::Existing;
+  const base::Result<void> room = reserve(HolderSet::kHolderBytes);
+  if (!room) return base::fail(room.error());
+  kept.holders.add(owner);
+  return Adding::Held;
+}
+
+base::Result<std::optional<Adding>> RamStore::hold(const base::ObjectId& id, OwnerNumber owner) {
   Shard& shard = shards_[shard_of(id)];
   const std::lock_guard guard(shard.lock);
   const auto found = shard.objects.find(id);
   if (found == shard.objects.end()) return std::nullopt;
-  Kept kept = std::move(found->second);
+  return add_holder(found->second, owner);
+}
+
+std::optional<Taken> RamStore::remove(const base::ObjectId& id, std::optional<OwnerNumber> owner) {
+  Shard& shard = shards_[shard_of(id)];
+  const std::lock_guard guard(shard.lock);
+  const auto found = shard.objects.find(id);
+  if (found == shard.objects.end()) return std::nullopt;
+  Kept& kept = found->second;
+  const std::uint64_t extra_bytes = kept.holders.extra_bytes();
+  Taken taken{kept.object, kept.object->bytes().size(), kept.holders.take(owner)};
+  if (taken.holders.empty()) return std::nullopt;
+  if (extra_bytes > 0) release(extra_bytes - kept.holders.extra_bytes());
+  taken.gone = kept.holders.empty();
+  if (!taken.gone) return taken;
   shard.objects.erase(found);
   objects_.fetch_sub(1, std::memory_order_relaxed);
-  return kept;
+  return taken;
+}
+
+std::vector<OwnerNumber> RamStore::holders(const base::ObjectId& id) const {
+  const Shard& shard = shards_[shard_of(id)];
+  const std::lock_guard guard(shard.lock);
+  const auto found = shard.objects.find(id);
+  return found == shard.objects.end() ? std::vector<OwnerNumber>() : found->second.holders.all();
 }
 
 std::vector<ObjectPtr> RamStore::list(const std::optional<base::ObjectId>& after,

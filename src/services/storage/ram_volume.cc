@@ -56,6 +56,30 @@ void TenantTable::refund(OwnerNumber owner, std::uint64_t bytes) {
   --usage_[owner].objects;
 }
 
+std::optional<OwnerNumber> TenantTable::number(std::string_view tenant) const {
+  const std::lock_guard guard(lock_);
+  const auto found = numbers_.find(tenant);
+  return found == numbers_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<std::string> TenantTable::names(const std::vector<OwnerNumber>& owners) const {
+  std::vector<std::string> names;
+  const std::lock_guard guard(lock_);
+  for (const auto& [tenant, number] : numbers_) {
+    if (std::ranges::find(owners, number) != owners.end()) names.push_back(tenant);
+  }
+  return names;
+}
+
+volume::TenantUsage TenantTable::largest(std::size_t most) const {
+  volume::TenantUsage found;
+  const std::lock_guard guard(lock_);
+  for (const auto& [tenant, number] : numbers_) {
+    if (usage_[number].objects != 0) found.add(tenant, usage_[number], most);
+  }
+  return found;
+}
+
 volume::Usage TenantTable::usage(std::string_view tenant) const {
   const std::lock_guard guard(lock_);
   const auto found = numbers_.find(tenant);
@@ -71,7 +95,6 @@ struct RamVolume::LargeObject {
 
   RoomPtr room;
   std::uint64_t length = 0;
-  OwnerNumber owner = 0;
   std::vector<base::Buffer> parts;
 
   [[nodiscard]] std::uint64_t cost() const noexcept {
@@ -94,7 +117,73 @@ RamVolume::~RamVolume() = default;
 RamVolume::LargePtr RamVolume::find_large(const base::ObjectId& id) const {
   const std::lock_guard guard(lock_);
   const auto found = large_.find(id);
-  return found == large_.end() ? nullptr : found->second;
+  return found == large_.end() ? nullptr : found->second.object;
+}
+
+Result<Adding> RamVolume::add_holder(KeptLarge& kept, OwnerNumber owner) {
+  if (kept.holders.has(owner)) return Adding::Existing;
+  const Result<void> room = store_.reserve(HolderSet::kHolderBytes);
+  if (!room) return fail(room.error());
+  kept.holders.add(owner);
+  return Adding::Held;
+}
+
+Result<std::optional<Adding>> RamVolume::hold_large(const base::ObjectId& id, OwnerNumber owner) {
+  const std::lock_guard guard(lock_);
+  const auto found = large_.find(id);
+  if (found == large_.end()) return std::nullopt;
+  return add_holder(found->second, owner);
+}
+
+std::optional<Taken> RamVolume::remove_large(const base::ObjectId& id,
+                                             std::optional<OwnerNumber> owner) {
+  const std::lock_guard guard(lock_);
+  const auto found = large_.find(id);
+  if (found == large_.end()) return std::nullopt;
+  KeptLarge& kept = found->second;
+  const std::uint64_t extra_bytes = kept.holders.extra_bytes();
+  Taken taken{kept.object, kept.object->length, kept.holders.take(owner)};
+  if (taken.holders.empty()) return std::nullopt;
+  if (extra_bytes > 0) store_.release(extra_bytes - kept.holders.extra_bytes());
+  taken.gone = kept.holders.empty();
+  if (taken.gone) large_.erase(found);
+  return taken;
+}
+
+std::vector<OwnerNumber> RamVolume::all_holders(const base::ObjectId& id) const {
+  std::vector<OwnerNumber> all = store_.holders(id);
+  const std::lock_guard guard(lock_);
+  const auto found = large_.find(id);
+  if (found == large_.end()) return all;
+  const std::vector<OwnerNumber> more = found->second.holders.all();
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+Result<bool> RamVolume::add_hold(const base::ObjectId& id, std::string_view tenant,
+                                 std::uint64_t length) {
+  const OwnerNumber owner = tenants_.charge(tenant, length);
+  Result<std::optional<Adding>> held = store_.hold(id, owner);
+  if (held && !*held) held = hold_large(id, owner);
+  if (!held || *held != Adding::Held) tenants_.refund(owner, length);
+  if (!held) return fail(held.error());
+  return held->has_value();
+}
+
+Task<Result<bool>> RamVolume::holds(base::ObjectId id, std::string tenant) {
+  const auto number = tenants_.number(tenant);
+  const std::vector<OwnerNumber> all = all_holders(id);
+  co_return number && std::ranges::find(all, *number) != all.end();
+}
+
+Task<Result<volume::Holders>> RamVolume::holders(base::ObjectId id, std::size_t most) {
+  volume::Holders found{tenants_.names(all_holders(id)), false};
+  if (found.tenants.empty()) {
+    co_return fail(Code::NotFound, "no object is stored under this address");
+  }
+  found.more = found.tenants.size() > most;
+  if (found.more) found.tenants.resize(most);
+  co_return found;
 }
 
 Task<Result<volume::Located>> RamVolume::locate(base::ObjectId id) {
@@ -121,20 +210,19 @@ Task<Result<volume::Piece>> RamVolume::read(volume::Located object, std::uint64_
 
 Result<volume::Added> RamVolume::store(volume::NewObject object) {
   const std::uint64_t length = object.bytes.size();
-  if (find_large(object.id)) return volume::Added{object.id, length, false};
   const OwnerNumber owner = tenants_.charge(object.tenant, length);
-  auto whole = std::make_shared<const Object>(object.id, std::move(object.bytes), arena_);
-  Result<Adding> added = store_.add(whole, owner);
-  if (!added) {
-    drop_expired();
-    added = store_.add(std::move(whole), owner);
+  Result<std::optional<Adding>> added = hold_large(object.id, owner);
+  if (added && !*added) {
+    auto whole = std::make_shared<const Object>(object.id, std::move(object.bytes), arena_);
+    added = store_.add(whole, owner);
+    if (!added) {
+      drop_expired();
+      added = store_.add(std::move(whole), owner);
+    }
   }
   const bool is_new = added && *added == Adding::New;
-  if (is_new) {
-    object_bytes_.fetch_add(length, std::memory_order_relaxed);
-  } else {
-    tenants_.refund(owner, length);
-  }
+  if (is_new) object_bytes_.fetch_add(length, std::memory_order_relaxed);
+  if (!added || *added == Adding::Existing) tenants_.refund(owner, length);
   if (!added) return fail(added.error());
   return volume::Added{object.id, length, is_new};
 }
@@ -145,37 +233,33 @@ Task<void> RamVolume::put(volume::NewObject object, runtime::Deadline,
   co_return;
 }
 
-Task<void> RamVolume::remove(base::ObjectId id, runtime::Deadline,
-                             volume::Reply<std::uint64_t> reply) {
-  std::optional<RamStore::Kept> whole = store_.remove(id);
-  LargePtr large;
-  {
-    const std::lock_guard guard(lock_);
-    const auto found = large_.find(id);
-    if (found != large_.end()) {
-      large = std::move(found->second);
-      large_.erase(found);
-    }
+Result<volume::Removed> RamVolume::take(const volume::Removal& removal) {
+  std::optional<OwnerNumber> owner;
+  if (removal.tenant) owner = tenants_.number(*removal.tenant);
+  const bool unknown = removal.tenant && !owner;
+  volume::Removed removed;
+  bool any = false;
+  // It is one of the two, or both if it came both ways at once.
+  for (const bool large : {false, true}) {
+    if (unknown) break;
+    const std::optional<Taken> taken =
+        large ? remove_large(removal.id, owner) : store_.remove(removal.id, owner);
+    if (!taken) continue;
+    any = true;
+    removed.length = taken->length;
+    for (const OwnerNumber holder : taken->holders) tenants_.refund(holder, taken->length);
+    if (taken->gone) object_bytes_.fetch_sub(taken->length, std::memory_order_relaxed);
   }
-  std::uint64_t length = 0;
-  if (whole) {
-    length = whole->object->bytes().size();
-    tenants_.refund(whole->owner, length);
-    object_bytes_.fetch_sub(length, std::memory_order_relaxed);
-  }
-  if (large) {
-    length = large->length;
-    tenants_.refund(large->owner, length);
-    object_bytes_.fetch_sub(length, std::memory_order_relaxed);
-  }
-  if (!whole && !large) {
-    std::move(reply).send(fail(Code::NotFound, "no object is stored under this address"));
-    co_return;
-  }
-  // Who is told may want the room at once.
-  whole.reset();
-  large.reset();
-  std::move(reply).send(length);
+  if (!any) return fail(Code::NotFound, "no object is stored under this address");
+  removed.gone = !store_.find(removal.id) && !find_large(removal.id);
+  return removed;
+}
+
+// Who is told may want the room at once: what was taken is free by then.
+Task<void> RamVolume::remove(volume::Removal removal, runtime::Deadline,
+                             volume::Reply<volume::Removed> reply) {
+  std::move(reply).send(take(removal));
+  co_return;
 }
 
 Result<bool> RamVolume::begin(volume::Upload upload) {
@@ -272,9 +356,8 @@ Result<volume::Added> RamVolume::publish_small(OpenUpload& upload, const base::O
   if (is_new) {
     object_bytes_.fetch_add(length, std::memory_order_relaxed);
     upload.parts.clear();
-  } else {
-    tenants_.refund(owner, length);
   }
+  if (!added || *added == Adding::Existing) tenants_.refund(owner, length);
   if (!added) {
     if (length > 0) upload.parts.at(0).bytes = copy_of(whole->bytes());
     return fail(added.error());
@@ -285,22 +368,23 @@ Result<volume::Added> RamVolume::publish_small(OpenUpload& upload, const base::O
 
 Result<volume::Added> RamVolume::publish(OpenUpload& upload, const base::ObjectId& id) {
   const std::uint64_t length = upload.upload.length;
-  if (store_.find(id) || find_large(id)) return volume::Added{id, length, false};
+  const Result<bool> there = add_hold(id, upload.upload.tenant, length);
+  if (!there) return fail(there.error());
+  if (*there) return volume::Added{id, length, false};
   if (length <= kPartBytes) return publish_small(upload, id);
   auto large = std::make_shared<LargeObject>(store_.room());
   large->length = length;
-  large->owner = tenants_.charge(upload.upload.tenant, length);
+  const OwnerNumber owner = tenants_.charge(upload.upload.tenant, length);
   large->parts.reserve(upload.parts.size());
   for (auto& [number, part] : upload.parts) large->parts.push_back(std::move(part.bytes));
   upload.parts.clear();
-  const OwnerNumber owner = large->owner;
   const std::lock_guard guard(lock_);
-  const bool is_new = large_.emplace(id, std::move(large)).second;
-  if (is_new) {
-    object_bytes_.fetch_add(length, std::memory_order_relaxed);
-  } else {
-    tenants_.refund(owner, length);
-  }
+  const auto [kept, is_new] = large_.try_emplace(id, std::move(large), HolderSet(owner));
+  Result<Adding> added = Adding::New;
+  if (!is_new) added = add_holder(kept->second, owner);
+  if (is_new) object_bytes_.fetch_add(length, std::memory_order_relaxed);
+  if (!added || *added == Adding::Existing) tenants_.refund(owner, length);
+  if (!added) return fail(added.error());
   return volume::Added{id, length, is_new};
 }
 
@@ -407,7 +491,7 @@ Task<Result<std::vector<RamVolume::Listed>>> RamVolume::list(std::optional<base:
     const std::lock_guard guard(lock_);
     auto at = after ? large_.upper_bound(*after) : large_.begin();
     for (; at != large_.end() && all.size() < whole + limit; ++at) {
-      all.push_back({at->first, at->second->length});
+      all.push_back({at->first, at->second.object->length});
     }
   }
   std::ranges::sort(all, {}, &Listed::id);
@@ -416,6 +500,8 @@ Task<Result<std::vector<RamVolume::Listed>>> RamVolume::list(std::optional<base:
 }
 
 volume::Usage RamVolume::usage(std::string_view tenant) const { return tenants_.usage(tenant); }
+
+volume::TenantUsage RamVolume::tenants(std::size_t most) const { return tenants_.largest(most); }
 
 volume::VolumeStats RamVolume::stats() const {
   drop_expired();

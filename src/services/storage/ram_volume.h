@@ -30,7 +30,12 @@ class TenantTable {
   // Counts the object and gives the tenant's number.
   OwnerNumber charge(std::string_view tenant, std::uint64_t bytes);
   void refund(OwnerNumber owner, std::uint64_t bytes);
+  // Nothing when it has never stored anything.
+  [[nodiscard]] std::optional<OwnerNumber> number(std::string_view tenant) const;
+  // Sorted.
+  [[nodiscard]] std::vector<std::string> names(const std::vector<OwnerNumber>& owners) const;
   [[nodiscard]] volume::Usage usage(std::string_view tenant) const;
+  [[nodiscard]] volume::TenantUsage largest(std::size_t most) const;
 
  private:
   mutable runtime::Lock lock_;
@@ -47,10 +52,13 @@ class RamVolume final : public volume::Volume {
   platform::Task<base::Result<volume::Located>> locate(base::ObjectId id) override;
   platform::Task<base::Result<volume::Piece>> read(volume::Located object, std::uint64_t offset,
                                                    std::uint64_t length) override;
+  platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant) override;
+  platform::Task<base::Result<volume::Holders>> holders(base::ObjectId id,
+                                                        std::size_t most) override;
   platform::Task<void> put(volume::NewObject object, runtime::Deadline deadline,
                            volume::Reply<volume::Added> reply) override;
-  platform::Task<void> remove(base::ObjectId id, runtime::Deadline deadline,
-                              volume::Reply<std::uint64_t> reply) override;
+  platform::Task<void> remove(volume::Removal removal, runtime::Deadline deadline,
+                              volume::Reply<volume::Removed> reply) override;
   platform::Task<void> begin_upload(volume::Upload upload, runtime::Deadline deadline,
                                     volume::Reply<bool> reply) override;
   platform::Task<void> put_part(volume::NewPart part, runtime::Deadline deadline,
@@ -64,6 +72,7 @@ class RamVolume final : public volume::Volume {
                                                          std::size_t limit) override;
 
   [[nodiscard]] volume::Usage usage(std::string_view tenant) const override;
+  [[nodiscard]] volume::TenantUsage tenants(std::size_t most) const override;
   [[nodiscard]] volume::VolumeStats stats() const override;
   [[nodiscard]] volume::VolumeHealth health() const override;
 
@@ -84,9 +93,22 @@ class RamVolume final : public volume::Volume {
   struct LargeObject;
   struct Place;
   using LargePtr = std::shared_ptr<const LargeObject>;
+  struct KeptLarge {
+    LargePtr object;
+    HolderSet holders;
+  };
   using UploadPtr = std::shared_ptr<OpenUpload>;
 
   [[nodiscard]] LargePtr find_large(const base::ObjectId& id) const;
+  // These three as RamStore's.
+  base::Result<std::optional<Adding>> hold_large(const base::ObjectId& id, OwnerNumber owner);
+  std::optional<Taken> remove_large(const base::ObjectId& id, std::optional<OwnerNumber> owner);
+  base::Result<Adding> add_holder(KeptLarge& kept, OwnerNumber owner);  // under the lock
+  [[nodiscard]] std::vector<OwnerNumber> all_holders(const base::ObjectId& id) const;
+  base::Result<volume::Removed> take(const volume::Removal& removal);
+  // True if the object is there; the tenant holds it then.
+  base::Result<bool> add_hold(const base::ObjectId& id, std::string_view tenant,
+                              std::uint64_t length);
   base::Result<volume::Added> store(volume::NewObject object);
   base::Result<bool> begin(volume::Upload upload);
   base::Result<b3::ChainingValue> keep_part(volume::NewPart part);
@@ -108,7 +130,7 @@ class RamVolume final : public volume::Volume {
   mutable runtime::Lock lock_;
   // Guarded by lock_. By the text of their ids.
   mutable std::map<std::string, UploadPtr, std::less<>> uploads_;
-  std::map<base::ObjectId, LargePtr> large_;
+  std::map<base::ObjectId, KeptLarge> large_;
 };
 
 }  // namespace ron::storage

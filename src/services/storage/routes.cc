@@ -238,7 +238,9 @@ Task<Response> delete_object(Api* api, Request* request) {
   if (!found && found.error().code == Code::NotFound) co_return refuse(*request, found.error());
   const base::Result<void> holds = co_await check_preconditions(api, request, *id);
   if (!holds) co_return refuse(*request, holds.error());
-  const base::Result<void> removed = co_await api->remove(*id, request->deadline);
+  volume::Removal removal{*id, request->tenant};
+  if (request->grant_full) removal.tenant.reset();
+  const base::Result<void> removed = co_await api->remove(std::move(removal), request->deadline);
   if (!removed) co_return refuse(*request, removed.error());
   Response response(204);
   response.no_content_length = true;
@@ -281,7 +283,8 @@ void add_routes(http::Router& router, Api& api) {
   router.add({.method = Method::Delete,
               .pattern = "/o/{addr}",
               .handler = bind_api(api, delete_object),
-              .scope = "storage:delete"});
+              .scope = "storage:delete",
+              .full_scope = "storage:admin"});
   add_upload_routes(router, api);
 }
 

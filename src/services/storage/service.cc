@@ -1,5 +1,6 @@
 #include "services/storage/service.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,19 @@ http::Authorize authorize_with(const kit::CapabilityGate& gate) {
   return [&gate](http::Request& request, const http::Route& route) {
     return gate.check(request, route);
   };
+}
+
+// The largest tenants by name, everyone else together.
+runtime::Meters::Levels tenant_levels(const volume::TenantUsage& tenants,
+                                      std::uint64_t volume::Usage::*what) {
+  runtime::Meters::Levels levels;
+  std::uint64_t others = tenants.all.*what;
+  for (const volume::TenantUsage::Tenant& tenant : tenants.largest) {
+    levels.emplace_back(shown_tenant(tenant.name), static_cast<std::int64_t>(tenant.usage.*what));
+    others -= std::min(others, tenant.usage.*what);
+  }
+  if (others != 0) levels.emplace_back(runtime::kOtherLabel, static_cast<std::int64_t>(others));
+  return levels;
 }
 
 base::Result<platform::Endpoint> endpoint(const config::Address& address) {
@@ -74,6 +88,12 @@ void Service::add_gauges() {
   gauge(metrics::kFreeBytes, [this] { return core_.volumes().totals().free_bytes; });
   gauge(metrics::kUploadsOpen, [this] { return core_.volumes().totals().uploads; });
   gauge(metrics::kQuarantined, [this] { return core_.volumes().totals().quarantined; });
+  const auto tenants = [this](const runtime::MetricDecl& decl, std::uint64_t volume::Usage::*what) {
+    gauges_.push_back(meters_.gauge_levels_fn(
+        decl, [this, what] { return tenant_levels(core_.volumes().tenants(kTenantsShown), what); }));
+  };
+  tenants(metrics::kTenantBytes, &volume::Usage::bytes);
+  tenants(metrics::kTenantObjects, &volume::Usage::objects);
   gauge(metrics::kMemoryBytes, [this] { return core_.memory_bytes(); });
   gauge(metrics::kMemoryLimitBytes, [this] { return core_.memory_limit(); });
   gauge(metrics::kDraining, [this] { return draining_.load() ? 1 : 0; });

@@ -81,6 +81,8 @@ Task<Response> put_part(Api* api, Request* request) {
   if (!room) co_return refuse(*request, room.error());
   base::Result<base::Buffer> body = co_await request->body->read_all();
   if (!body) co_return refuse(*request, body.error());
+  const base::Result<void> granted = check_grant(*request, body->size());
+  if (!granted) co_return refuse(*request, granted.error());
   const base::Result<void> fits = check_part_length(body->size(), open->upload.part_length(*part));
   if (!fits) co_return refuse(*request, fits.error());
   const auto value = co_await api->put_part(*open, *part, std::move(*body), request->deadline);
@@ -115,6 +117,12 @@ Task<Response> show_upload(Api* api, Request* request) {
 Task<Response> commit_upload(Api* api, Request* request) {
   const auto id = upload_id(*request);
   if (!id) co_return refuse(*request, id.error());
+  // Whoever began it may have been allowed more.
+  const base::Result<OpenUpload> open = co_await api->open_upload(*id, request->tenant);
+  if (open) {
+    const base::Result<void> granted = check_grant(*request, open->upload.length);
+    if (!granted) co_return refuse(*request, granted.error());
+  }
   const auto stored = co_await api->commit_upload(*id, request->tenant, request->deadline);
   if (!stored) co_return refuse(*request, stored.error());
   std::string json_text;
