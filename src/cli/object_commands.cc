@@ -20,6 +20,7 @@ struct ObjectFlags {
   std::vector<std::string> addresses;
   std::vector<std::string> directories;
   bool json = false;
+  bool details = false;
   bool force = false;
 };
 
@@ -27,7 +28,8 @@ using Ids = std::vector<base::ObjectId>;
 using Run = int (*)(const ClientOptions& options, const Ids& ids, const ObjectFlags& flags);
 
 int run_stat(const ClientOptions& options, const Ids& ids, const ObjectFlags& flags) {
-  return ids.empty() ? stat_server(options, flags.json) : stat_objects(options, ids, flags.json);
+  if (ids.empty()) return stat_server(options, flags.json);
+  return stat_objects(options, ids, {.json = flags.json, .details = flags.details});
 }
 int run_rm(const ClientOptions& options, const Ids& ids, const ObjectFlags& flags) {
   return remove_objects(options, ids, flags.force);
@@ -70,15 +72,18 @@ void add_stat(CLI::App& root, Action& chosen) {
   declare_data_flag(*command, flags->client);
   declare_admin_url(*command, *flags);
   command->add_flag("--json", flags->json, "As JSON, an object per line");
+  command->add_flag("--details", flags->details,
+                    "Also which tenants hold each object; needs a token with storage:admin");
   command->footer(
       std::string(
           "Prints `ADDR  present  LENGTH  ETAG` or `ADDR  missing`; exit code 1 if one is "
           "missing.\n"
-          "Without an address, the server's statistics: what it holds, its volumes, how far the\n"
-          "check of everything stored is and when it will be done.\n\n") +
+          "Without an address, the server's statistics: what it holds, its volumes, what its\n"
+          "tenants use, how far the check of everything stored is and when it will be done.\n\n") +
       kClientHelp +
       "\nExamples:\n"
       "  ron stat b3:<hash>\n"
+      "  ron stat b3:<hash> --details\n"
       "  ron stat\n"
       "  ron stat --json --admin-url http://127.0.0.1:9081");
 }
@@ -91,7 +96,10 @@ void add_rm(CLI::App& root, Action& chosen) {
   command->add_flag("-f,--force", flags->force, "A missing object is no failure");
   command->footer(
       std::string(
-          "Prints `ADDR  removed` or `ADDR  missing`. Needs a token with storage:delete.\n\n") +
+          "Prints `ADDR  removed` or `ADDR  missing`. Needs a token with storage:delete, and "
+          "gives up\n"
+          "what its tenant holds; the bytes go when nobody holds them any more. A token with\n"
+          "storage:admin removes an object whoever holds it.\n\n") +
       kClientHelp +
       "\nExamples:\n"
       "  ron rm b3:<hash>\n"

@@ -1,12 +1,15 @@
 #include "cli/stat.h"
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "base/json.h"
 #include "cli/in_order.h"
+#include "cli/object_pages.h"
 #include "cli/session.h"
 #include "cli/stats_text.h"
+#include "config/value.h"
 
 namespace ron::cli {
 namespace {
@@ -19,11 +22,21 @@ constexpr base::Duration kSampleTime = std::chrono::seconds(1);
 struct Looked {
   base::ObjectId id;
   Result<ObjectFacts> facts;
+  std::optional<ObjectHolders> holders{};
 };
 
-Task<Looked> look(Session* session, base::ObjectId id) {
+Task<Looked> look(Session* session, base::ObjectId id, bool details) {
   auto facts = co_await session->objects().head(id);
-  co_return Looked{id, std::move(facts)};
+  Looked looked{id, std::move(facts)};
+  if (!details || !looked.facts) co_return looked;
+  const auto text = co_await session->admin().get_json("/admin/objects/" + id.text());
+  auto holders = text ? parse_object_holders(*text) : base::fail(text.error());
+  if (holders) {
+    looked.holders = std::move(*holders);
+  } else {
+    looked.facts = base::fail(std::move(holders.error()));
+  }
+  co_return looked;
 }
 
 std::string as_json(const Looked& looked) {
@@ -34,23 +47,37 @@ std::string as_json(const Looked& looked) {
   if (looked.facts) {
     json.key("length").value(looked.facts->length).key("etag").value(looked.facts->etag);
   }
+  if (looked.holders) {
+    json.key("holders").begin_array();
+    for (const std::string& tenant : looked.holders->tenants) json.value(tenant);
+    json.end_array().key("more_holders").value(looked.holders->more);
+  }
   json.end_object();
   return line + "\n";
 }
 
 std::string as_text(const Looked& looked) {
   if (!looked.facts) return looked.id.text() + "  missing\n";
-  return looked.id.text() + "  present  " + std::to_string(looked.facts->length) + "  " +
-         looked.facts->etag + "\n";
+  std::string line = looked.id.text() + "  present  " + std::to_string(looked.facts->length) +
+                     "  " + looked.facts->etag;
+  if (looked.holders) {
+    std::string names;
+    for (const std::string& tenant : looked.holders->tenants) {
+      names += (names.empty() ? "" : ", ") + config::printable(tenant);
+    }
+    line += "  held by " + (names.empty() ? "nobody" : names);
+    if (looked.holders->more) line += " and others";
+  }
+  return line + "\n";
 }
 
-Task<int> stat_all(Session* session, const std::vector<base::ObjectId>* ids, bool json) {
+Task<int> stat_all(Session* session, const std::vector<base::ObjectId>* ids, StatFormat format) {
   InOrder<Looked> window(session->tasks(), session->options().jobs);
   bool missing = false;
   std::size_t started = 0;
   while (started < ids->size() || !window.empty()) {
     while (started < ids->size() && !window.full()) {
-      window.start(look(session, (*ids)[started++]));
+      window.start(look(session, (*ids)[started++], format.details));
     }
     const Looked looked = co_await window.next();
     if (!looked.facts && looked.facts.error().code != base::Code::NotFound) {
@@ -58,7 +85,7 @@ Task<int> stat_all(Session* session, const std::vector<base::ObjectId>* ids, boo
       continue;
     }
     missing = missing || !looked.facts;
-    if (!session->print(json ? as_json(looked) : as_text(looked))) break;
+    if (!session->print(format.json ? as_json(looked) : as_text(looked))) break;
   }
   co_return missing ? 1 : session->exit_code();
 }
@@ -91,9 +118,10 @@ Task<int> stat_once(Session* session, bool json) {
 
 }  // namespace
 
-int stat_objects(const ClientOptions& options, const std::vector<base::ObjectId>& ids, bool json) {
+int stat_objects(const ClientOptions& options, const std::vector<base::ObjectId>& ids,
+                 StatFormat format) {
   return run_session("stat", options,
-                     [&ids, json](Session& session) { return stat_all(&session, &ids, json); });
+                     [&ids, format](Session& session) { return stat_all(&session, &ids, format); });
 }
 
 int stat_server(const ClientOptions& options, bool json) {

@@ -8,8 +8,14 @@
 
 namespace ron::cli {
 
+struct StatFormat {
+  bool json = false;
+  bool details = false;  // what only operators may know: who holds the object
+};
+
 // A line or a JSON object per address; the exit code is 1 if one is missing. Blocks.
-int stat_objects(const ClientOptions& options, const std::vector<base::ObjectId>& ids, bool json);
+int stat_objects(const ClientOptions& options, const std::vector<base::ObjectId>& ids,
+                 StatFormat format);
 // What GET /admin/stats says, for people or as it is. Blocks.
 int stat_server(const ClientOptions& options, bool json);
 

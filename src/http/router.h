@@ -36,7 +36,7 @@ struct Route {
   std::string pattern;  // `/o/{addr}`: literal segments and {parameters}
   Handler handler;
   Weight weight = Weight::Heavy;
-  std::string scope{};   // the capability it needs; empty: public
+  std::string scope{};  // the capability it needs; empty: public
   // Does as well as `scope`, and lets the handler do more (Request::grant_full).
   std::string full_scope{};
   bool is_read = false;  // public unless auth.public_reads is off

@@ -51,6 +51,24 @@ TEST(DiskVolume, DamagedBytesAreWithheldAndQuarantined) {
   EXPECT_EQ(get(machine, life.volume(), id), object);
 }
 
+// Nothing of an empty object is read, so its address alone says whether it is one.
+TEST(DiskVolume, NothingIsServedUnderAnotherAddressThanItsOwn) {
+  Machine machine(1);
+  Life life(machine, small_options());
+  const base::ObjectId wrong = b3::hash(sample_bytes(10, 1));
+  const auto put_empty = [&](const base::ObjectId& id) {
+    return Write<Added>(machine, [&](Reply<Added> reply) {
+      return life.volume().put({id, base::Buffer(), "acme", {}}, runtime::Deadline(),
+                               std::move(reply));
+    });
+  };
+  ASSERT_TRUE(put_empty(b3::hash({})).get().has_value());
+  ASSERT_TRUE(put_empty(wrong).get().has_value());  // as damage of the index might have it
+  EXPECT_TRUE(get(machine, life.volume(), b3::hash({})).has_value());
+  EXPECT_EQ(run(machine, life.volume().locate(wrong)).error().code, Code::IntegrityFail);
+  EXPECT_TRUE(eventually(machine, [&] { return life.volume().stats().quarantined == 1; }));
+}
+
 // What was read before is still checked each time.
 TEST(DiskVolume, DamageAfterTheFirstReadIsNoticed) {
   for (const std::size_t size : {std::size_t{1000}, std::size_t{65'536}, std::size_t{200'000}}) {

@@ -67,8 +67,8 @@ struct PartEntry {
   friend bool operator==(const PartEntry&, const PartEntry&) = default;
 };
 
-// What was recorded last of a tenant's hold on an object, besides the object's own record. It counts
-// while that is older: see Draft.
+// What was recorded last of a tenant's hold on an object, besides the object's own record. It
+// counts while that is older: see Draft.
 struct HoldEntry {
   enum class State : std::uint8_t { Held = 1, Released = 2 };
   State state = State::Held;

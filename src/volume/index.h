@@ -26,7 +26,7 @@ namespace ron::volume {
 // position. Bounded by what is stored: an element per segment, tenant and damaged object.
 struct Ledger {
   std::map<std::uint64_t, SegmentEntry> segments;
-  Usage total;  // every object once, however many hold it
+  Usage total;                                      // every object once, however many hold it
   std::map<std::string, Usage, std::less<>> usage;  // what each tenant holds
   std::unordered_map<base::ObjectId, QuarantineEntry, base::ObjectIdHash> quarantine;
   MetaEntry meta;

@@ -298,14 +298,14 @@ void History::submit_upload() {
 void History::submit_begin(ModelUpload* upload) {
   const ModelObject& object = objects_[upload->object];
   upload->busy = true;
-  watch("begin " + name_of(*upload),
-        begin(machine_, life_->volume(),
-              {upload->id, object.bytes.size(), object.id, std::string(kTenants[upload->tenant]),
-               0}),
-        [this, upload](auto answer) {
-          upload->busy = false;
-          upload->begun = !failed(answer, "a begin");
-        });
+  watch(
+      "begin " + name_of(*upload),
+      begin(machine_, life_->volume(),
+            {upload->id, object.bytes.size(), object.id, std::string(kTenants[upload->tenant]), 0}),
+      [this, upload](auto answer) {
+        upload->busy = false;
+        upload->begun = !failed(answer, "a begin");
+      });
 }
 
 void History::submit_part(ModelUpload* upload) {

@@ -223,8 +223,9 @@ class Volume {
   // The value of the part's subtree. NotFound: no such upload.
   virtual platform::Task<void> put_part(NewPart part, runtime::Deadline deadline,
                                         Reply<b3::ChainingValue> reply) = 0;
-  // Publishes the object, held by the upload's tenant, and ends the upload. PreconditionFailed with the first missing part,
-  // HashMismatch when it was to have another address; both leave the upload as it is.
+  // Publishes the object, held by the upload's tenant, and ends the upload. PreconditionFailed with
+  // the first missing part, HashMismatch when it was to have another address; both leave the upload
+  // as it is.
   virtual platform::Task<void> commit_upload(UploadId upload, runtime::Deadline deadline,
                                              Reply<Added> reply) = 0;
   virtual platform::Task<void> abort_upload(UploadId upload, runtime::Deadline deadline,

@@ -73,8 +73,8 @@ class Api {
   // Busy if a put would be refused now, counted as such: lets a listener refuse before it reads a
   // body.
   virtual base::Result<void> check_room() = 0;
-  // Takes the tenant's hold away, or all of them; the object goes with the last. NotFound when there
-  // is none.
+  // Takes the tenant's hold away, or all of them; the object goes with the last. NotFound when
+  // there is none.
   virtual platform::Task<base::Result<void>> remove(volume::Removal removal,
                                                     runtime::Deadline deadline) = 0;
 

@@ -79,8 +79,8 @@ Task<Result<Quotas::Reservation>> Core::reserve(std::string tenant, std::uint64_
                                                 std::optional<base::ObjectId> id) {
   if (!quotas_.any()) co_return Quotas::Reservation();
   uploads_.drop_expired(now_s());
-  auto reserved = quotas_.reserve(
-      tenant, {bytes, 1}, [this](std::string_view whose) { return volumes_.usage(whose); });
+  auto reserved = quotas_.reserve(tenant, {bytes, 1},
+                                  [this](std::string_view whose) { return volumes_.usage(whose); });
   if (reserved || !id) co_return reserved;
   const Result<bool> held = co_await volumes_.holds(*id, std::move(tenant));
   if (held && *held) co_return Quotas::Reservation();
@@ -156,8 +156,10 @@ Task<void> Core::run(RemoveJob job) {
   job.reply->before_delivery([this, id = job.removal.id](const Result<volume::Removed>* removed) {
     const bool done = removed != nullptr && *removed;
     // Nobody may read from memory what nobody could read again after a restart. What others hold
-    // stays there.
-    if (!done || (*removed)->gone) cache_.erase(id);
+    // stays there, also when somebody asks who holds nothing.
+    const bool kept =
+        done ? !(*removed)->gone : removed != nullptr && removed->error().code == Code::NotFound;
+    if (!kept) cache_.erase(id);
     if (!done) return;
     using Kind = StorageEvent::Kind;
     events_.send({(*removed)->gone ? Kind::Removed : Kind::Released, id, (*removed)->length});

@@ -12,8 +12,10 @@ bool exceeds(std::uint64_t used, std::uint64_t asked, std::uint64_t limit) {
 
 base::Error exceeded(const char* what, std::uint64_t used, std::uint64_t limit,
                      std::uint64_t asked) {
-  return base::Error(base::Code::Quota,
-                     std::string("the tenant's quota of ") + what + " is used up")
+  return base::Error(base::Code::Quota, "the tenant's quota of " + std::string(what) +
+                                            " is used up: " + std::to_string(used) + " of " +
+                                            std::to_string(limit) + " are used, " +
+                                            std::to_string(asked) + " more were asked for")
       .with("what", what)
       .with("used", std::to_string(used))
       .with("limit", std::to_string(limit))

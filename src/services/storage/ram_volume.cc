@@ -173,7 +173,7 @@ Result<bool> RamVolume::add_hold(const base::ObjectId& id, std::string_view tena
 Task<Result<bool>> RamVolume::holds(base::ObjectId id, std::string tenant) {
   const auto number = tenants_.number(tenant);
   const std::vector<OwnerNumber> all = all_holders(id);
-  co_return number && std::ranges::find(all, *number) != all.end();
+  co_return number&& std::ranges::find(all, *number) != all.end();
 }
 
 Task<Result<volume::Holders>> RamVolume::holders(base::ObjectId id, std::size_t most) {

@@ -1,9 +1,12 @@
 #include "services/storage/ram_volume.h"
 
 #include <cstring>
+#include <set>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include "b3/hash.h"
 #include "runtime/test_executor.h"
@@ -60,8 +63,9 @@ class RamVolumeTest : public ::testing::Test {
     return ask<volume::Added>(&volume::Volume::put,
                               volume::NewObject{id, buffer(text), tenant, {}});
   }
-  Result<std::uint64_t> remove(const base::ObjectId& id) {
-    return ask<std::uint64_t>(&volume::Volume::remove, id);
+  Result<volume::Removed> remove(const base::ObjectId& id,
+                                 std::optional<std::string> tenant = std::nullopt) {
+    return ask<volume::Removed>(&volume::Volume::remove, volume::Removal{id, std::move(tenant)});
   }
   volume::Upload begin(std::uint64_t length, std::optional<base::ObjectId> expected = {}) {
     volume::Upload upload;
@@ -136,8 +140,8 @@ TEST_F(RamVolumeTest, EverythingIsGivenBack) {
   ASSERT_TRUE(part(open, 1, noise(kPartBytes)));
   EXPECT_EQ(volume_.usage("t").objects, 2U);
   EXPECT_EQ(volume_.usage("t").bytes, text.size() + 5);
-  EXPECT_EQ(*remove(large->id), text.size());
-  EXPECT_EQ(*remove(small->id), 5U);
+  EXPECT_EQ(remove(large->id)->length, text.size());
+  EXPECT_EQ(remove(small->id)->length, 5U);
   EXPECT_EQ(remove(small->id).error().code, Code::NotFound);
   EXPECT_TRUE(ask<bool>(&volume::Volume::abort_upload, open.id));
   EXPECT_EQ(ask<bool>(&volume::Volume::abort_upload, open.id).error().code, Code::NotFound);
@@ -146,6 +150,90 @@ TEST_F(RamVolumeTest, EverythingIsGivenBack) {
   EXPECT_EQ(stats.object_bytes, 0U);
   EXPECT_EQ(stats.objects, 0U);
   EXPECT_EQ(volume_.usage("t").bytes, 0U);
+}
+
+TEST_F(RamVolumeTest, ObjectsGoWithTheirLastHold) {
+  const std::string large = noise(2 * kPartBytes);
+  for (const std::string& text : {std::string("small"), large}) {
+    const base::ObjectId id = upload(text)->id;  // by "t"
+    EXPECT_EQ(remove(id, "a").error().code, Code::NotFound);
+    for (const char* tenant : {"a", "b", "a"}) EXPECT_FALSE(put(text, tenant)->is_new);
+    EXPECT_FALSE(upload(text)->is_new);
+    EXPECT_EQ(volume_.usage("a"), (volume::Usage{text.size(), 1}));
+    EXPECT_EQ(volume_.usage("t"), (volume::Usage{text.size(), 1}));
+    EXPECT_EQ(volume_.stats().objects, 1U);
+    EXPECT_EQ(volume_.stats().object_bytes, text.size());
+    EXPECT_EQ(get(volume_.holders(id, 2))->tenants, (std::vector<std::string>{"a", "b"}));
+    EXPECT_TRUE(get(volume_.holders(id, 2))->more);
+    EXPECT_FALSE(remove(id, "t")->gone);
+    EXPECT_EQ(remove(id, "t").error().code, Code::NotFound);
+    EXPECT_EQ(volume_.usage("t"), volume::Usage{});
+    EXPECT_FALSE(*get(volume_.holds(id, "t")));
+    EXPECT_TRUE(*get(volume_.holds(id, "b")));
+    EXPECT_FALSE(remove(id, "a")->gone);
+    EXPECT_TRUE(read_all(id) == text);
+    EXPECT_TRUE(remove(id, "b")->gone);
+    EXPECT_EQ(get(volume_.locate(id)).error().code, Code::NotFound);
+    EXPECT_EQ(volume_.stats().stored_bytes, 0U);
+  }
+}
+
+TEST_F(RamVolumeTest, AnOutrightRemovalTakesEveryHold) {
+  const base::ObjectId id = upload(noise(2 * kPartBytes))->id;
+  ASSERT_TRUE(put(noise(2 * kPartBytes), "a"));
+  EXPECT_TRUE(remove(id)->gone);
+  EXPECT_EQ(volume_.usage("a"), volume::Usage{});
+  EXPECT_EQ(volume_.usage("t"), volume::Usage{});
+  EXPECT_TRUE(volume_.tenants(5).largest.empty());
+  EXPECT_EQ(volume_.stats().stored_bytes, 0U);
+}
+
+// Any puts, uploads and removals by several tenants, against sets of who holds what.
+TEST_F(RamVolumeTest, HoldsAreWhatTheirTenantsDid) {
+  const std::vector<std::string> texts = {"", "one", "two", noise(kPartBytes + 1)};
+  const std::vector<std::string> tenants = {"t", "a", ""};
+  EXPECT_TRUE(rc::check([&] {
+    std::vector<std::set<std::string>> model(texts.size());
+    for (int i = *rc::gen::inRange(0, 30); i > 0; --i) {
+      const auto at = *rc::gen::inRange<std::size_t>(0, texts.size());
+      const std::string& tenant = tenants[*rc::gen::inRange<std::size_t>(0, tenants.size())];
+      const base::ObjectId id = b3::hash(base::as_bytes(texts[at]));
+      std::set<std::string>& holders = model[at];
+      const int what = *rc::gen::inRange(0, 7);
+      if (what < 4) {
+        const auto added = what == 0 ? upload(texts[at]) : put(texts[at], tenant);
+        RC_ASSERT(added && added->is_new == holders.empty());
+        holders.insert(what == 0 ? "t" : tenant);
+      } else if (what == 4) {
+        RC_ASSERT(remove(id).has_value() == !holders.empty());
+        holders.clear();
+      } else {
+        const auto removed = remove(id, tenant);
+        RC_ASSERT(removed.has_value() == (holders.erase(tenant) != 0));
+        RC_ASSERT(!removed || removed->gone == holders.empty());
+      }
+    }
+    std::uint64_t objects = 0;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const base::ObjectId id = b3::hash(base::as_bytes(texts[i]));
+      RC_ASSERT(get(volume_.locate(id)).has_value() == !model[i].empty());
+      objects += model[i].empty() ? 0U : 1U;
+    }
+    RC_ASSERT(volume_.stats().objects == objects);
+    for (const std::string& tenant : tenants) {
+      volume::Usage expected;
+      for (std::size_t i = 0; i < texts.size(); ++i) {
+        if (!model[i].contains(tenant)) continue;
+        expected.bytes += texts[i].size();
+        ++expected.objects;
+      }
+      RC_ASSERT(volume_.usage(tenant) == expected);
+    }
+    for (const std::string& text : texts) {
+      static_cast<void>(remove(b3::hash(base::as_bytes(text))));
+    }
+    RC_ASSERT(volume_.stats().stored_bytes == 0U);
+  }));
 }
 
 TEST_F(RamVolumeTest, AReaderKeepsALargeObjectThatIsRemoved) {

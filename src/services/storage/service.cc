@@ -28,7 +28,7 @@ http::Authorize authorize_with(const kit::CapabilityGate& gate) {
 
 // The largest tenants by name, everyone else together.
 runtime::Meters::Levels tenant_levels(const volume::TenantUsage& tenants,
-                                      std::uint64_t volume::Usage::*what) {
+                                      std::uint64_t volume::Usage::* what) {
   runtime::Meters::Levels levels;
   std::uint64_t others = tenants.all.*what;
   for (const volume::TenantUsage::Tenant& tenant : tenants.largest) {
@@ -88,9 +88,11 @@ void Service::add_gauges() {
   gauge(metrics::kFreeBytes, [this] { return core_.volumes().totals().free_bytes; });
   gauge(metrics::kUploadsOpen, [this] { return core_.volumes().totals().uploads; });
   gauge(metrics::kQuarantined, [this] { return core_.volumes().totals().quarantined; });
-  const auto tenants = [this](const runtime::MetricDecl& decl, std::uint64_t volume::Usage::*what) {
-    gauges_.push_back(meters_.gauge_levels_fn(
-        decl, [this, what] { return tenant_levels(core_.volumes().tenants(kTenantsShown), what); }));
+  const auto tenants = [this](const runtime::MetricDecl& decl,
+                              std::uint64_t volume::Usage::* what) {
+    gauges_.push_back(meters_.gauge_levels_fn(decl, [this, what] {
+      return tenant_levels(core_.volumes().tenants(kTenantsShown), what);
+    }));
   };
   tenants(metrics::kTenantBytes, &volume::Usage::bytes);
   tenants(metrics::kTenantObjects, &volume::Usage::objects);
