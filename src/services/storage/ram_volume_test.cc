@@ -202,7 +202,8 @@ TEST_F(RamVolumeTest, HoldsAreWhatTheirTenantsDid) {
       const int what = *rc::gen::inRange(0, 7);
       if (what < 4) {
         const auto added = what == 0 ? upload(texts[at]) : put(texts[at], tenant);
-        RC_ASSERT(added && added->is_new == holders.empty());
+        RC_ASSERT(added.has_value());
+        RC_ASSERT(added->is_new == holders.empty());
         holders.insert(what == 0 ? "t" : tenant);
       } else if (what == 4) {
         RC_ASSERT(remove(id).has_value() == !holders.empty());
@@ -210,7 +211,7 @@ TEST_F(RamVolumeTest, HoldsAreWhatTheirTenantsDid) {
       } else {
         const auto removed = remove(id, tenant);
         RC_ASSERT(removed.has_value() == (holders.erase(tenant) != 0));
-        RC_ASSERT(!removed || removed->gone == holders.empty());
+        if (removed) RC_ASSERT(removed->gone == holders.empty());
       }
     }
     std::uint64_t objects = 0;
