@@ -72,20 +72,24 @@ TEST(Quotas, AReloadTakesEffectAtOnce) {
 // A write that ends between the look at what is stored and the check would count for neither.
 TEST(Quotas, WhatIsStoredIsAskedForTogetherWithWhatIsReserved) {
   Quotas quotas(limits(100, 0));
-  std::atomic<std::uint64_t> bytes = 0;
-  const auto write = [&quotas, &bytes] {
-    for (int i = 0; i < 20'000; ++i) {
-      {
-        const auto reserved = quotas.reserve(
-            "a", {60, 1}, [&bytes](std::string_view) { return volume::Usage{bytes.load(), 0}; });
-        if (!reserved) continue;
-        ASSERT_EQ(bytes.fetch_add(60), 0U) << "two that do not fit together were both let in";
-      }
-      bytes.fetch_sub(60);
+  auto write = quotas.reserve("a", {60, 1}, stored({}));
+  ASSERT_TRUE(write);
+  std::atomic<bool> looked = false;
+  std::atomic<bool> ended = false;
+  const std::jthread other([&write, &looked, &ended] {
+    looked.wait(false);
+    {
+      const auto gone = std::move(*write);  // it is stored by now
     }
-  };
-  const std::jthread one(write);
-  const std::jthread other(write);
+    ended = true;
+  });
+  const auto refused = quotas.reserve("a", {60, 1}, [&](std::string_view) {
+    looked = true;
+    looked.notify_one();
+    for (int i = 0; i < 100'000 && !ended; ++i) std::this_thread::yield();
+    return volume::Usage{};  // as it was before the other write ended
+  });
+  EXPECT_FALSE(refused) << "two that do not fit together were both let in";
 }
 
 TEST(Quotas, ATenantsStandingSaysWhatItMayAndWhatIsOnItsWay) {
