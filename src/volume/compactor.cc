@@ -106,7 +106,10 @@ Task<Result<Compactor::Use>> Compactor::use_of(const Record* record, Place place
   auto counts = co_await look.refers(record, place);
   if (!counts) co_return base::fail(std::move(counts.error()));
   if (!*counts) co_return Use::Dead;
-  const bool done = is_tombstone(*record) &&
+  // A commit can be repeated until its upload would have expired.
+  const bool remembered = record->kind == RecordKind::UploadEnded &&
+                          record->expires_unix_s > state_->host().clock.unix_ms() / 1000;
+  const bool done = is_tombstone(*record) && !remembered &&
                     !state_->any_segment_in(record->origin, record->killed, place.segment);
   co_return done ? Use::Done : Use::Needed;
 }

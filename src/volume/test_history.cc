@@ -216,6 +216,9 @@ void History::submit_remove() {
   const Presence before = object->presence;
   object->busy = true;
   if (before != Presence::Absent) object->presence = Presence::Either;
+  for (ModelUpload& upload : uploads_) {
+    if (&objects_[upload.object] == object) upload.remembered = false;
+  }
   watch("remove " + name_of(*object), remove(machine_, life_->volume(), object->id),
         [this, object, before](auto answer) {
           object->busy = false;
@@ -238,6 +241,10 @@ void History::submit_upload() {
     upload = &uploads_.back();
     upload->id = UploadId(uploads_.size(), 1, 1);
     upload->object = random_.below(objects_.size());
+    constexpr std::int64_t kTenYearsS = 315'360'000;
+    if (uploads_.size() % 2 == 0) {
+      upload->expires_unix_s = machine_.world.unix_ms() / 1000 + kTenYearsS;
+    }
   }
   if (upload->busy) return;
   if (!upload->begun) return submit_begin(upload);
@@ -251,7 +258,8 @@ void History::submit_begin(ModelUpload* upload) {
   const ModelObject& object = objects_[upload->object];
   upload->busy = true;
   watch("begin " + name_of(*upload),
-        begin(machine_, life_->volume(), {upload->id, object.bytes.size(), object.id, "acme", 0}),
+        begin(machine_, life_->volume(),
+              {upload->id, object.bytes.size(), object.id, "acme", upload->expires_unix_s}),
         [this, upload](auto answer) {
           upload->busy = false;
           upload->begun = !failed(answer, "a begin");
@@ -295,6 +303,7 @@ void History::submit_commit(ModelUpload* upload) {
           if (answer->id != object->id) violate("a commit makes another object");
           object->presence = Presence::Present;
           upload->over = true;
+          upload->remembered = upload->expires_unix_s != 0;
         });
 }
 
@@ -332,6 +341,17 @@ void History::check_everything() {
 void History::check_upload(ModelUpload& upload) {
   const auto found = volume::run(machine_, life_->volume().find_upload(upload.id));
   if (!found && found.error().code != Code::NotFound) return violate("an upload fails");
+  const bool committed = found && found->committed;
+  if (committed && found->committed != objects_[upload.object].id) {
+    return violate("an upload was committed as another object");
+  }
+  if (committed && !upload.over && !upload.doubtful) return violate("nobody committed an upload");
+  if (upload.remembered && !committed) return violate("a commit is forgotten");
+  if (committed) {
+    upload.over = true;
+    upload.doubtful = false;
+    return;
+  }
   if (found && upload.over) return violate("an upload is back");
   if (!found && upload.begun && !upload.over && !upload.doubtful) {
     return violate("an upload is lost");

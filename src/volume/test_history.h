@@ -77,7 +77,9 @@ class History {
     bool begun = false;     // acknowledged
     bool doubtful = false;  // its end was submitted and not acknowledged
     bool over = false;
-    std::set<std::uint64_t> parts;      // acknowledged
+    std::int64_t expires_unix_s = 0;  // or never, and then nobody promises to remember its commit
+    bool remembered = false;        // its commit was acknowledged, and its object not removed since
+    std::set<std::uint64_t> parts;  // acknowledged
     std::set<std::uint64_t> submitted;  // perhaps there
     bool busy = false;
   };
