@@ -27,7 +27,7 @@ bool frees_space(const Job& job) noexcept {
 
 bool runs_between(const Job& job) noexcept {
   return std::holds_alternative<SealJob>(job) || std::holds_alternative<PauseJob>(job) ||
-         std::holds_alternative<DropJob>(job);
+         std::holds_alternative<LinkJob>(job) || std::holds_alternative<DropJob>(job);
 }
 
 base::Buffer buffer_of(std::string_view text) {
@@ -352,10 +352,36 @@ Task<void> Committer::between(Job job) {
   } else if (auto* pause = std::get_if<PauseJob>(&job)) {
     co_await leave_segment();
     std::move(pause->reply).send(true);
+  } else if (auto* linked = std::get_if<LinkJob>(&job)) {
+    Result<bool> done = co_await link(linked);
+    std::move(linked->reply).send(std::move(done));
   } else if (auto* dropped = std::get_if<DropJob>(&job)) {
     Result<bool> done = co_await drop(dropped);
     std::move(dropped->reply).send(std::move(done));
   }
+}
+
+// Whatever is written from now on is in a new segment. The head of a last one, which is nobody
+// else's, closes the log of the directory where it ends now. Sharing a file with the directory
+// costs nothing: what counts of it never changes, and what does not is told by the heads.
+Task<Result<bool>> Committer::link(LinkJob* job) {
+  if (state_->recovering()) co_return base::fail(recovering_error());
+  co_await leave_segment();
+  platform::Disk& disk = state_->host().disk;
+  for (const SegmentPtr& segment : state_->segments()) {
+    auto linked = co_await disk.link(state_->segment_path(segment->number),
+                                     job->directory + "/" + segment_name(segment->number));
+    if (!linked) co_return base::fail(std::move(linked.error()));
+  }
+  const SegmentHead head{state_->identity, next_segment_, end_};
+  auto file = co_await disk.open(job->directory + "/" + segment_name(next_segment_),
+                                 {platform::OpenMode::CreateNew, false});
+  if (!file) co_return base::fail(std::move(file.error()));
+  auto written = co_await (*file)->write_at(0, buffer_of(encode(head)));
+  if (!written) co_return base::fail(std::move(written.error()));
+  auto synced = co_await (*file)->sync();
+  if (!synced) co_return base::fail(std::move(synced.error()));
+  co_return true;
 }
 
 // Takes a segment that nobody needs out of the index, durably, and then removes it.

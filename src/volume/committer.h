@@ -56,6 +56,7 @@ class Committer {
   base::Error note_failure(const base::Error& error);
 
   platform::Task<void> between(Job job);
+  platform::Task<base::Result<bool>> link(LinkJob* job);
   platform::Task<base::Result<bool>> drop(DropJob* job);
   platform::Task<base::Result<void>> remove_void_bytes(SegmentPtr segment);
   platform::Task<base::Result<void>> flush_index();

@@ -108,7 +108,10 @@ Task<Result<Compactor::Use>> Compactor::use_of(const Record* record, Place place
   if (!counts) co_return base::fail(std::move(counts.error()));
   if (!*counts) co_return Use::Dead;
   if (!is_tombstone(*record)) co_return Use::Needed;
-  if (state_->any_segment_in(record->origin, record->killed, place.segment)) {
+  // A commit can be repeated until its upload would have expired.
+  const bool remembered = record->kind == RecordKind::UploadEnded &&
+                          record->expires_unix_s > state_->host().clock.unix_ms() / 1000;
+  if (remembered || state_->any_segment_in(record->origin, record->killed, place.segment)) {
     co_return Use::Needed;
   }
   if (record->kind != RecordKind::HoldRemoved) co_return Use::Done;

@@ -27,7 +27,8 @@ DiskVolume::DiskVolume(platform::Host host, runtime::Topology& topology,
       committer_(&state_, &jobs_),
       reader_(&state_, &jobs_, lock_decl),
       compactor_(&state_, &jobs_, &reader_),
-      scrubber_(&state_, &reader_, topology.meters()) {
+      scrubber_(&state_, &reader_, topology.meters()),
+      snapshots_(&state_, &jobs_) {
   state_.on_corrupt = std::move(on_corrupt);
   state_.on_trouble = std::move(on_trouble);
 }

@@ -21,6 +21,7 @@
 #include "volume/reader.h"
 #include "volume/recovery.h"
 #include "volume/scrubber.h"
+#include "volume/snapshots.h"
 #include "volume/state.h"
 #include "volume/volume.h"
 
@@ -58,6 +59,15 @@ class DiskVolume final : public Volume, private Maintenance {
   void request_compaction() override { compactor_.request(); }
   void request_scrub() override { scrubber_.request(); }
   [[nodiscard]] ScrubProgress scrub_progress() const override { return scrubber_.progress(); }
+  platform::Task<base::Result<Snapshot>> make_snapshot(std::string name) override {
+    return snapshots_.make(std::move(name));
+  }
+  platform::Task<base::Result<void>> remove_snapshot(std::string name) override {
+    return snapshots_.remove(std::move(name));
+  }
+  platform::Task<base::Result<std::vector<Snapshot>>> list_snapshots() override {
+    return snapshots_.list();
+  }
   // Ends uploads that have expired; how many. The compactor does so every minute. Cancel-safe.
   platform::Task<base::Result<std::uint64_t>> expire(std::int64_t now_unix_s) {
     return compactor_.expire(now_unix_s, runtime::Shutdown());
@@ -102,6 +112,7 @@ class DiskVolume final : public Volume, private Maintenance {
   Reader reader_;
   Compactor compactor_;
   Scrubber scrubber_;
+  Snapshots snapshots_;
 };
 
 }  // namespace ron::volume

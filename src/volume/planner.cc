@@ -18,7 +18,8 @@ Task<Result<void>> add(Batch* batch, Record record, base::Buffer payload = {}) {
   return batch->add(std::move(record), std::move(payload));
 }
 
-// The upload is gone, whatever it was; `address` if it was committed as that.
+// The upload is gone, whatever it was; `address` if it was committed as that, which is known until
+// it would have expired.
 Record ended_record(const Batch& batch, const UploadId& id, const UploadEntry& entry,
                     std::optional<base::ObjectId> address) {
   Record record;
@@ -26,6 +27,7 @@ Record ended_record(const Batch& batch, const UploadId& id, const UploadEntry& e
   record.origin = entry.origin;
   record.killed = batch.segment();
   record.length = entry.length;
+  record.expires_unix_s = address ? entry.expires_unix_s : 0;
   record.address = address;
   record.upload = id;
   record.tenant = entry.tenant;
@@ -76,7 +78,8 @@ Task<Result<std::uint64_t>> begin_replacement(Batch* batch, base::ObjectId id,
   auto upload = co_await batch->draft().upload(*replaced->upload);
   if (!upload) co_return base::fail(std::move(upload.error()));
   if (!*upload) co_return sequence;
-  auto ended = co_await add(batch, ended_record(*batch, *replaced->upload, **upload, std::nullopt));
+  const std::optional<base::ObjectId> made = (*upload)->address;
+  auto ended = co_await add(batch, ended_record(*batch, *replaced->upload, **upload, made));
   if (!ended) co_return base::fail(std::move(ended.error()));
   co_return sequence;
 }
@@ -302,6 +305,7 @@ Task<Result<Added>> publish(Batch* batch, UploadId id, UploadEntry entry, Made m
     record.kind = whole ? RecordKind::Object : RecordKind::Committed;
     record.origin = std::min(entry.origin, origin_with(*batch, *before));
     record.length = entry.length;
+    record.expires_unix_s = entry.expires_unix_s;
     record.payload_bytes = static_cast<std::uint32_t>(made.bytes.size());
     record.address = made.id;
     record.upload = id;

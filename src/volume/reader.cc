@@ -400,12 +400,17 @@ Task<Result<UploadState>> Reader::find_upload(UploadId id) {
   if (!value) co_return base::fail(std::move(value.error()));
   std::optional<UploadEntry> entry;
   if (*value) entry = parse_entry<UploadEntry>(**value);
-  if (!entry || entry->state != UploadEntry::State::Open) {
+  const bool is_open = entry && entry->state == UploadEntry::State::Open;
+  if (!entry || (!is_open && !entry->address)) {
     if (state_->recovering()) co_return base::fail(Code::Degraded, "the index is incomplete");
     co_return base::fail(Code::NotFound, "no such upload");
   }
   UploadState found;
   found.upload = {id, entry->length, entry->address, entry->tenant, entry->expires_unix_s};
+  if (!is_open) {
+    found.committed = entry->address;
+    co_return found;
+  }
   const IndexPtr index = state_->index();
   std::string from = parts_prefix(id);
   const std::string until = end_of(from);
@@ -424,7 +429,12 @@ Task<Result<UploadState>> Reader::find_upload(UploadId id) {
     if (page->size() < kScanPairs) break;
     from = page->back().first + '\0';
   }
-  co_return found;
+  // What ends an upload takes its parts away: they are told of only if it was open all the while.
+  auto after = co_await lookup(upload_key(id));
+  if (!after) co_return base::fail(std::move(after.error()));
+  if (*after == *value) co_return found;
+  auto again = co_await find_upload(id);
+  co_return again;
 }
 
 Task<Result<std::vector<Volume::Listed>>> Reader::list(std::optional<base::ObjectId> after,

@@ -227,6 +227,13 @@ void History::submit_put() {
         });
 }
 
+// An object that may go takes with it what its uploads were committed as.
+void History::forget_commits_of(const ModelObject& object) {
+  for (ModelUpload& upload : uploads_) {
+    if (&objects_[upload.object] == &object) upload.remembered = false;
+  }
+}
+
 void History::submit_remove() {
   ModelObject* object = idle_object();
   if (object == nullptr) return;
@@ -235,6 +242,7 @@ void History::submit_remove() {
   const Presence before = hold;
   object->busy = true;
   if (hold != Presence::Absent) hold = Presence::Either;
+  forget_commits_of(*object);
   const std::string name(kTenants[tenant]);
   watch("remove " + name_of(*object) + " for '" + name + "'",
         remove(machine_, life_->volume(), object->id, name),
@@ -261,6 +269,7 @@ void History::submit_remove_outright() {
   const Presence before = object->presence();
   object->busy = true;
   object->doubt_all();
+  forget_commits_of(*object);
   watch("remove " + name_of(*object) + " outright",
         remove(machine_, life_->volume(), object->id, std::nullopt),
         [this, object, before](auto answer) {
@@ -286,6 +295,10 @@ void History::submit_upload() {
     upload->id = UploadId(uploads_.size(), 1, 1);
     upload->object = random_.below(objects_.size());
     upload->tenant = any_tenant();
+    constexpr std::int64_t kTenYearsS = 315'360'000;
+    if (uploads_.size() % 2 == 0) {
+      upload->expires_unix_s = machine_.world.unix_ms() / 1000 + kTenYearsS;
+    }
   }
   if (upload->busy) return;
   if (!upload->begun) return submit_begin(upload);
@@ -298,14 +311,14 @@ void History::submit_upload() {
 void History::submit_begin(ModelUpload* upload) {
   const ModelObject& object = objects_[upload->object];
   upload->busy = true;
-  watch(
-      "begin " + name_of(*upload),
-      begin(machine_, life_->volume(),
-            {upload->id, object.bytes.size(), object.id, std::string(kTenants[upload->tenant]), 0}),
-      [this, upload](auto answer) {
-        upload->busy = false;
-        upload->begun = !failed(answer, "a begin");
-      });
+  watch("begin " + name_of(*upload),
+        begin(machine_, life_->volume(),
+              {upload->id, object.bytes.size(), object.id, std::string(kTenants[upload->tenant]),
+               upload->expires_unix_s}),
+        [this, upload](auto answer) {
+          upload->busy = false;
+          upload->begun = !failed(answer, "a begin");
+        });
 }
 
 void History::submit_part(ModelUpload* upload) {
@@ -346,6 +359,7 @@ void History::submit_commit(ModelUpload* upload) {
           if (answer->id != object->id) violate("a commit makes another object");
           object->holds[upload->tenant] = Presence::Present;
           upload->over = true;
+          upload->remembered = upload->expires_unix_s != 0;
         });
 }
 
@@ -421,6 +435,17 @@ void History::check_usage() {
 void History::check_upload(ModelUpload& upload) {
   const auto found = volume::run(machine_, life_->volume().find_upload(upload.id));
   if (!found && found.error().code != Code::NotFound) return violate("an upload fails");
+  const bool committed = found && found->committed;
+  if (committed && found->committed != objects_[upload.object].id) {
+    return violate("an upload was committed as another object");
+  }
+  if (committed && !upload.over && !upload.doubtful) return violate("nobody committed an upload");
+  if (upload.remembered && !committed) return violate("a commit is forgotten");
+  if (committed) {
+    upload.over = true;
+    upload.doubtful = false;
+    return;
+  }
   if (found && upload.over) return violate("an upload is back");
   if (!found && upload.begun && !upload.over && !upload.doubtful) {
     return violate("an upload is lost");

@@ -86,7 +86,9 @@ class History {
     bool begun = false;     // acknowledged
     bool doubtful = false;  // its end was submitted and not acknowledged
     bool over = false;
-    std::set<std::uint64_t> parts;      // acknowledged
+    std::int64_t expires_unix_s = 0;  // or never, and then nobody promises to remember its commit
+    bool remembered = false;        // its commit was acknowledged, and its object not removed since
+    std::set<std::uint64_t> parts;  // acknowledged
     std::set<std::uint64_t> submitted;  // perhaps there
     bool busy = false;
   };
@@ -115,6 +117,7 @@ class History {
   void submit_remove_outright();
   void submit_upload();
   void submit_begin(ModelUpload* upload);
+  void forget_commits_of(const ModelObject& object);
   void submit_part(ModelUpload* upload);
   void submit_commit(ModelUpload* upload);
   void submit_abort(ModelUpload* upload);

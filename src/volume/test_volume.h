@@ -154,8 +154,8 @@ inline Write<bool> abort(Machine& machine, DiskVolume& volume, UploadId upload) 
 
 // A whole upload, part by part.
 inline base::Result<Added> store_in_parts(Machine& machine, DiskVolume& volume, UploadId id,
-                                          base::ByteView object) {
-  const Upload upload{id, object.size(), std::nullopt, "acme", 0};
+                                          base::ByteView object, std::int64_t expires_unix_s = 0) {
+  const Upload upload{id, object.size(), std::nullopt, "acme", expires_unix_s};
   static_cast<void>(begin(machine, volume, upload).get());
   for (std::uint64_t part = 0; part < upload.parts(); ++part) {
     const base::ByteView bytes = object.subspan(part * kPartBytes, upload.part_length(part));

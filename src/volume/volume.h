@@ -86,7 +86,8 @@ struct PartRange {
 
 struct UploadState {
   Upload upload;
-  std::vector<PartRange> arrived;  // ascending, not touching
+  std::vector<PartRange> arrived;           // ascending, not touching
+  std::optional<base::ObjectId> committed;  // as what; nothing else is known of its parts then
 };
 
 // An object as it was found. Cheap to copy; keeps what it needs to read the object alive, even if
@@ -172,7 +173,15 @@ struct ScrubProgress {
   std::uint64_t eta_s = 0;           // until this pass is over, at the pace so far
 };
 
-// What an operator may ask of a medium that needs care. Any executor; never waits.
+// A copy of a volume as of one moment, which can be opened as a volume.
+struct Snapshot {
+  std::string name;
+  std::string path;
+  std::uint64_t segments = 0;
+  std::uint64_t bytes = 0;
+};
+
+// What an operator may ask of a medium that needs care. Any executor.
 class Maintenance {
  public:
   Maintenance() = default;
@@ -180,10 +189,15 @@ class Maintenance {
   Maintenance& operator=(const Maintenance&) = delete;
   virtual ~Maintenance() = default;
 
-  // Begins soon if it does not run already.
+  // Begins soon if it does not run already. Never waits, as progress.
   virtual void request_scrub() = 0;
   virtual void request_compaction() = 0;
   [[nodiscard]] virtual ScrubProgress scrub_progress() const = 0;
+
+  // See volume/snapshots.h.
+  virtual platform::Task<base::Result<Snapshot>> make_snapshot(std::string name) = 0;
+  virtual platform::Task<base::Result<void>> remove_snapshot(std::string name) = 0;
+  virtual platform::Task<base::Result<std::vector<Snapshot>>> list_snapshots() = 0;
 };
 
 // Any executor of the host. Errors: NotFound, IntegrityFail (the medium lied), StorageFull,
@@ -225,11 +239,13 @@ class Volume {
                                         Reply<b3::ChainingValue> reply) = 0;
   // Publishes the object, held by the upload's tenant, and ends the upload. PreconditionFailed with
   // the first missing part, HashMismatch when it was to have another address; both leave the upload
-  // as it is.
+  // as it is. Until the upload would have expired a repetition has the same answer, but for is_new;
+  // NotFound once the object was removed.
   virtual platform::Task<void> commit_upload(UploadId upload, runtime::Deadline deadline,
                                              Reply<Added> reply) = 0;
   virtual platform::Task<void> abort_upload(UploadId upload, runtime::Deadline deadline,
                                             Reply<bool> reply) = 0;
+  // Open or committed.
   virtual platform::Task<base::Result<UploadState>> find_upload(UploadId upload) = 0;
 
   // Up to `limit` objects with addresses above `after`, in order of address. Cancel-safe.

@@ -257,6 +257,10 @@ Task<base::Result<void>> SimDisk::rename(std::string from, std::string to) {
   return change_names("cannot rename", from, [this, from, to] { return image_.rename(from, to); });
 }
 
+Task<base::Result<void>> SimDisk::link(std::string from, std::string to) {
+  return change_names("cannot link", from, [this, from, to] { return image_.link(from, to); });
+}
+
 Task<base::Result<void>> SimDisk::remove(std::string path) {
   return change_names("cannot remove", path, [this, path] { return image_.remove(path); });
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "base/units.h"
@@ -110,11 +109,11 @@ void DiskImage::close(Inode& inode) noexcept {
 }
 
 void DiskImage::release_if_gone(Inode& inode) noexcept {
-  if (!inode.named && inode.open == 0) used_ -= inode.bytes.size();
+  if (inode.links == 0 && inode.open == 0) used_ -= inode.bytes.size();
 }
 
 void DiskImage::unname(const InodePtr& inode) noexcept {
-  inode->named = false;
+  --inode->links;
   release_if_gone(*inode);
 }
 
@@ -156,6 +155,21 @@ int DiskImage::rename(std::string_view from, std::string_view to) {
   target.directory->names[target.name] = source.inode;
   name_changes_.push_back(
       {source.directory, source.name, target.directory, target.name, source.inode});
+  return 0;
+}
+
+int DiskImage::link(std::string_view from, std::string_view to) {
+  Place source;
+  Place target;
+  int error = find(from, source);
+  if (error == 0) error = find(to, target);
+  if (error != 0) return error;
+  if (source.inode == nullptr) return ENOENT;
+  if (source.inode->is_directory) return EPERM;
+  if (target.inode != nullptr) return EEXIST;
+  target.directory->names[target.name] = source.inode;
+  ++source.inode->links;
+  name_changes_.push_back({nullptr, "", target.directory, target.name, source.inode});
   return 0;
 }
 
@@ -288,7 +302,8 @@ void DiskImage::flip_bit(Inode& inode, std::uint64_t offset, unsigned bit) noexc
 std::uint64_t DiskImage::power_cut(FastRandom& random) {
   std::uint64_t damaged = settle_names(random);
   used_ = 0;
-  damaged += settle(*root_, random);
+  std::set<const Inode*> settled;
+  damaged += settle(*root_, random, settled);
   return damaged;
 }
 
@@ -310,13 +325,17 @@ std::uint64_t DiskImage::settle_names(FastRandom& random) {
 }
 
 // What the medium holds becomes what programs see, for this inode and all below it.
-std::uint64_t DiskImage::settle(Inode& inode, FastRandom& random) {
-  inode.named = true;
+std::uint64_t DiskImage::settle(Inode& inode, FastRandom& random, std::set<const Inode*>& settled) {
+  if (!settled.insert(&inode).second) {
+    ++inode.links;
+    return 0;
+  }
+  inode.links = 1;
   inode.open = 0;
   inode.locks.clear();
   inode.names = inode.durable_names;
   std::uint64_t damaged = 0;
-  for (const auto& [name, child] : inode.names) damaged += settle(*child, random);
+  for (const auto& [name, child] : inode.names) damaged += settle(*child, random, settled);
   const Mood mood = draw_mood(random);
   const std::size_t count = inode.pending.size();
   std::size_t sized = random.below(count + 1);  // changes whose new size has survived

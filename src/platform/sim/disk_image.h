@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,8 +40,8 @@ class DiskImage {
   struct Inode {
     std::uint64_t id = 0;
     bool is_directory = false;
-    bool named = true;       // reachable by a name
-    std::uint32_t open = 0;  // handles
+    std::uint32_t links = 1;  // names it is reached by
+    std::uint32_t open = 0;   // handles
     std::map<std::string, InodePtr, std::less<>> names;
     std::map<std::string, InodePtr, std::less<>> durable_names;
     std::vector<std::byte> bytes;
@@ -64,6 +65,7 @@ class DiskImage {
   int make_directory(std::string_view path);
   int list(std::string_view path, std::vector<DirectoryEntry>& out) const;
   int rename(std::string_view from, std::string_view to);
+  int link(std::string_view from, std::string_view to);
   int remove(std::string_view path);
   int sync_directory(std::string_view path);
 
@@ -112,7 +114,7 @@ class DiskImage {
   static void apply(const NameChange& change);
   static void apply(Inode& inode, const Change& change);
   std::uint64_t settle_names(FastRandom& random);
-  std::uint64_t settle(Inode& inode, FastRandom& random);
+  std::uint64_t settle(Inode& inode, FastRandom& random, std::set<const Inode*>& settled);
 
   std::uint64_t capacity_;
   std::uint64_t used_ = 0;

@@ -72,6 +72,10 @@ Task<void> drop(Disk* disk, std::string path) {
   EXPECT_TRUE((co_await disk->remove(path)).has_value());
 }
 
+Task<void> link(Disk* disk, std::string from, std::string to) {
+  EXPECT_TRUE((co_await disk->link(from, to)).has_value());
+}
+
 std::string contents(Machine& machine, std::string path) {
   std::string text;
   machine.run(get(&machine.node.disk(), std::move(path), &text));
@@ -87,6 +91,29 @@ TEST(SimDisk, SyncedBytesUnderSyncedNamesSurviveEveryPowerCut) {
     machine.cut_power();
     EXPECT_EQ(contents(machine, "/f"), std::string(10'000, 'a')) << seed;
   }
+}
+
+TEST(SimDisk, AFileWithTwoNamesIsOneFileAlsoAfterAPowerCut) {
+  std::set<std::string> seconds;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Machine machine(seed);
+    Disk* const disk = &machine.node.disk();
+    machine.run(put(disk, "/f", std::string(10'000, 'a'), true));
+    machine.run(sync_root(disk));
+    machine.run(link(disk, "/f", "/g"));
+    if (seed % 2 == 0) machine.run(sync_root(disk));
+    machine.run(put(disk, "/f", std::string(10'000, 'b'), false));
+    machine.cut_power();
+    const std::string first = contents(machine, "/f");
+    const std::string second = contents(machine, "/g");
+    EXPECT_TRUE(second == first || (seed % 2 != 0 && second == "missing")) << seed;
+    EXPECT_EQ(machine.node.disk().used_bytes(), 10'000U) << seed;
+    seconds.insert(second == "missing" ? "lost" : "kept");
+    machine.run(drop(disk, "/f"));
+    EXPECT_EQ(machine.node.disk().used_bytes(), second == "missing" ? 0U : 10'000U) << seed;
+    EXPECT_EQ(contents(machine, "/g"), second) << seed;
+  }
+  EXPECT_EQ(seconds.size(), 2U);
 }
 
 TEST(SimDisk, UnsyncedWritesAreKeptLostOrTorn) {

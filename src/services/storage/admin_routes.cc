@@ -231,6 +231,7 @@ void add_operator_routes(http::Router& router, Core& core, CurrentConfig config)
     return request_maintenance(&core, &volume::Maintenance::request_compaction);
   });
   add(Method::Post, "/admin/repair", [](Request* request) { return refuse_repair(request); });
+  add_snapshot_routes(router, core);
 }
 
 }  // namespace ron::storage

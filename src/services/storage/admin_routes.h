@@ -23,5 +23,6 @@ using CurrentConfig = std::function<std::shared_ptr<const StorageConfig>()>;
 
 // `core` outlives the router.
 void add_operator_routes(http::Router& router, Core& core, CurrentConfig config);
+void add_snapshot_routes(http::Router& router, Core& core);  // those under /admin/snapshot
 
 }  // namespace ron::storage

@@ -91,6 +91,7 @@ class Api {
                                                                    base::Buffer bytes,
                                                                    runtime::Deadline deadline) = 0;
   // PreconditionFailed with the missing parts, HashMismatch when it was to have another address.
+  // A repetition has the same answer until the upload would have expired.
   virtual platform::Task<base::Result<Stored>> commit_upload(volume::UploadId id,
                                                              std::string tenant,
                                                              runtime::Deadline deadline) = 0;

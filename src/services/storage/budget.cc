@@ -67,7 +67,10 @@ std::vector<Addend> memory_budget(const StorageConfig& config, std::size_t cores
        base::Buffer::kKeptBytes},
       {"log queue", kLogBuffers, observe::kLogQueueBytes},
   };
-  if (config.amnesia) return sum;
+  if (config.amnesia) {
+    sum.push_back({"commits that can be repeated", kRememberedCommits, kOpenUploadBytes});
+    return sum;
+  }
   const std::uint64_t volumes = std::max<std::uint64_t>(1, config.data_dirs.size());
   sum.push_back({"pieces on their way to clients (storage.server.max_inflight, storage.chunk_size)",
                  server.max_inflight, config.chunk_size.bytes + base::limits::kGroupBytes});

@@ -117,6 +117,7 @@ class Core final : public Api {
                                                        std::uint64_t length);
   platform::Task<base::Result<Quotas::Reservation>> reserve(std::string tenant, std::uint64_t bytes,
                                                             std::optional<base::ObjectId> id);
+  platform::Task<base::Result<UploadOnVolume>> find_upload(volume::UploadId id, std::string tenant);
   void announce_stored(const base::Result<volume::Added>& added);
   [[nodiscard]] std::int64_t now_s() const noexcept { return host_.clock.unix_ms() / 1000; }
 

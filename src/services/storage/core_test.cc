@@ -430,7 +430,17 @@ TEST_F(CoreTest, UploadsAreFoundAgainAfterARestart) {
   ASSERT_TRUE(open);
   EXPECT_TRUE(get(core_->put_part(*open, 0, buffer("abc"), soon())));
   EXPECT_EQ(get(core_->commit_upload(upload.id, "a", soon()))->id, b3::hash(base::as_bytes("abc")));
+  // Again, for whom it belongs to: the first answer may have been lost.
+  const auto again = get(core_->commit_upload(upload.id, "a", soon()));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->id, b3::hash(base::as_bytes("abc")));
+  EXPECT_EQ(again->length, 3U);
+  EXPECT_FALSE(again->is_new);
+  EXPECT_EQ(get(core_->commit_upload(upload.id, "b", soon())).error().code, Code::NotFound);
+  EXPECT_EQ(get(core_->upload_state(upload.id, "a")).error().code, Code::NotFound);
+  EXPECT_EQ(get(core_->open_upload(upload.id, "a")).error().code, Code::NotFound);
   world_.run_for(2min);
+  EXPECT_EQ(get(core_->commit_upload(upload.id, "a", soon())).error().code, Code::NotFound);
   EXPECT_EQ(get(core_->open_upload(upload.id, "a")).error().code, Code::NotFound);
 }
 

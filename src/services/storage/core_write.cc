@@ -212,17 +212,29 @@ Task<void> Core::run(BeginJob job) {
   co_await job.volume->begin_upload(std::move(job.upload), job.deadline, std::move(*job.reply));
 }
 
+// The tenant's own, open or committed. What older versions have committed does not say when it
+// would have expired.
+Task<Result<UploadOnVolume>> Core::find_upload(volume::UploadId id, std::string tenant) {
+  Result<UploadOnVolume> found = co_await volumes_.find_upload(id);
+  if (!found) co_return found;
+  const volume::UploadState& state = found->state;
+  const std::int64_t expires = state.upload.expires_unix_s;
+  const bool for_ever = state.committed && expires == 0;
+  if (state.upload.tenant != tenant || (expires <= now_s() && !for_ever)) {
+    co_return fail(no_upload());
+  }
+  co_return found;
+}
+
 Task<Result<OpenUpload>> Core::open_upload(volume::UploadId id, std::string tenant) {
   if (auto known = uploads_.find(id, now_s())) {
     if (known->upload.tenant != tenant) co_return fail(no_upload());
     co_return std::move(*known);
   }
-  Result<UploadOnVolume> found = co_await volumes_.find_upload(id);
+  Result<UploadOnVolume> found = co_await find_upload(id, tenant);
   if (!found) co_return fail(found.error());
+  if (found->state.committed) co_return fail(no_upload());
   OpenUpload open{found->volume, std::move(found->state.upload)};
-  if (open.upload.tenant != tenant || open.upload.expires_unix_s <= now_s()) {
-    co_return fail(no_upload());
-  }
   // Begun before a restart: its room was granted then, if the quota has shrunk it is kept all the
   // same.
   auto reserved = co_await reserve(tenant, open.upload.length, std::nullopt);
@@ -231,10 +243,9 @@ Task<Result<OpenUpload>> Core::open_upload(volume::UploadId id, std::string tena
 }
 
 Task<Result<volume::UploadState>> Core::upload_state(volume::UploadId id, std::string tenant) {
-  Result<UploadOnVolume> found = co_await volumes_.find_upload(id);
+  Result<UploadOnVolume> found = co_await find_upload(id, std::move(tenant));
   if (!found) co_return fail(found.error());
-  const volume::Upload& upload = found->state.upload;
-  if (upload.tenant != tenant || upload.expires_unix_s <= now_s()) co_return fail(no_upload());
+  if (found->state.committed) co_return fail(no_upload());
   co_return std::move(found->state);
 }
 
@@ -253,18 +264,18 @@ Task<void> Core::run(PartJob job) {
 
 Task<Result<Stored>> Core::commit_upload(volume::UploadId id, std::string tenant,
                                          runtime::Deadline deadline) {
-  const Result<OpenUpload> open = co_await open_upload(id, tenant);
-  if (!open) co_return fail(open.error());
-  const Result<volume::UploadState> state = co_await open->volume->find_upload(id);
-  if (!state) co_return fail(state.error());
-  const std::uint64_t arrived = arrived_parts(*state);
-  if (arrived != state->upload.parts()) {
+  const Result<UploadOnVolume> found = co_await find_upload(id, std::move(tenant));
+  if (!found) co_return fail(found.error());
+  const volume::UploadState& state = found->state;
+  const std::uint64_t arrived = arrived_parts(state);
+  if (!state.committed && arrived != state.upload.parts()) {
     co_return fail(base::Error(Code::PreconditionFailed, "parts of the upload are missing")
-                       .with("missing", missing_parts(*state))
-                       .with("missing_parts", std::to_string(state->upload.parts() - arrived)));
+                       .with("missing", missing_parts(state))
+                       .with("missing_parts", std::to_string(state.upload.parts() - arrived)));
   }
+  // Who commits again asks the volume, too: the object may have been removed meanwhile.
   CommitJob job;
-  job.volume = open->volume;
+  job.volume = found->volume;
   job.upload = id;
   job.deadline = deadline;
   const Result<volume::Added> added = co_await work_.ask(std::move(job), WhenFull::Refuse);

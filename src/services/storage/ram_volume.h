@@ -17,6 +17,7 @@
 #include "platform/send_memory.h"
 #include "runtime/lock.h"
 #include "services/storage/ram_store.h"
+#include "services/storage/ram_uploads.h"
 #include "volume/volume.h"
 
 namespace ron::storage {
@@ -81,15 +82,10 @@ class RamVolume final : public volume::Volume {
   void set_capacity(std::uint64_t bytes) noexcept { store_.set_capacity(bytes); }
 
  private:
-  struct Part {
-    base::Buffer bytes;
-    b3::ChainingValue value;
+  struct LockedSync {
+    using Mutex = runtime::Lock;
   };
-  struct OpenUpload {
-    volume::Upload upload;
-    std::map<std::uint64_t, Part> parts;
-    bool committing = false;  // its parts belong to the one who commits
-  };
+  using Uploads = RamUploads<LockedSync, base::Buffer, volume::Reply<volume::Added>>;
   struct LargeObject;
   struct Place;
   using LargePtr = std::shared_ptr<const LargeObject>;
@@ -97,9 +93,11 @@ class RamVolume final : public volume::Volume {
     LargePtr object;
     HolderSet holders;
   };
-  using UploadPtr = std::shared_ptr<OpenUpload>;
 
   [[nodiscard]] LargePtr find_large(const base::ObjectId& id) const;
+  [[nodiscard]] bool is_stored(const base::ObjectId& id) const {
+    return store_.find(id) || find_large(id);
+  }
   // These three as RamStore's.
   base::Result<std::optional<Adding>> hold_large(const base::ObjectId& id, OwnerNumber owner);
   std::optional<Taken> remove_large(const base::ObjectId& id, std::optional<OwnerNumber> owner);
@@ -112,14 +110,12 @@ class RamVolume final : public volume::Volume {
   base::Result<volume::Added> store(volume::NewObject object);
   base::Result<bool> begin(volume::Upload upload);
   base::Result<b3::ChainingValue> keep_part(volume::NewPart part);
-  base::Result<volume::Added> commit(const volume::UploadId& id);
-  base::Result<volume::Added> publish(OpenUpload& upload, const base::ObjectId& id);
-  base::Result<volume::Added> publish_small(OpenUpload& upload, const base::ObjectId& id);
-  base::Result<UploadPtr> claim(const volume::UploadId& id);
-  enum class Dropper : std::uint8_t { Client, Committer };
-  base::Result<bool> drop_upload(const volume::UploadId& id, Dropper dropper);
+  base::Result<volume::Added> make_object(Uploads::Claimed claimed);
+  base::Result<volume::Added> publish(Uploads::Claimed claimed, const base::ObjectId& id);
+  base::Result<volume::Added> publish_small(Uploads::Claimed claimed, const base::ObjectId& id);
+  void drop_parts(Uploads::Claimed claimed) const noexcept;
   void drop_expired() const;
-  void release_parts(const OpenUpload& upload) const noexcept;
+  void release(const Uploads::Open& upload) const noexcept;
   [[nodiscard]] std::int64_t now_s() const noexcept { return clock_.unix_ms() / 1000; }
 
   platform::SendArena& arena_;
@@ -127,10 +123,9 @@ class RamVolume final : public volume::Volume {
   mutable RamStore store_;
   TenantTable tenants_;
   std::atomic<std::uint64_t> object_bytes_ = 0;
+  mutable Uploads uploads_;
   mutable runtime::Lock lock_;
-  // Guarded by lock_. By the text of their ids.
-  mutable std::map<std::string, UploadPtr, std::less<>> uploads_;
-  std::map<base::ObjectId, KeptLarge> large_;
+  std::map<base::ObjectId, KeptLarge> large_;  // guarded by lock_
 };
 
 }  // namespace ron::storage

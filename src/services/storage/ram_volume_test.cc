@@ -1,8 +1,10 @@
 #include "services/storage/ram_volume.h"
 
+#include <atomic>
 #include <cstring>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -261,6 +263,83 @@ TEST_F(RamVolumeTest, ACommitThatFailsLeavesTheUpload) {
   ASSERT_EQ(state->arrived.size(), 1U);
   EXPECT_EQ(state->arrived[0].last, 1U);
   EXPECT_TRUE(part(open, 1, "y"));
+}
+
+TEST_F(RamVolumeTest, ACommitCanBeRepeatedUntilTheUploadWouldHaveExpired) {
+  for (const std::uint64_t size : {std::uint64_t{0}, std::uint64_t{9}, 2 * kPartBytes}) {
+    const std::string text = noise(size);
+    for (const bool is_new : {true, false}) {
+      const volume::Upload open = begin(size);
+      for (std::uint64_t n = 0; n < open.parts(); ++n) {
+        ASSERT_TRUE(part(open, n, std::string_view(text).substr(n * kPartBytes, kPartBytes)));
+      }
+      const auto first = commit(open);
+      const auto again = commit(open);
+      ASSERT_TRUE(first && again) << size;
+      EXPECT_EQ(first->is_new, is_new);
+      EXPECT_FALSE(again->is_new);
+      EXPECT_EQ(again->id, first->id);
+      EXPECT_EQ(again->length, size);
+      EXPECT_EQ(get(volume_.find_upload(open.id))->committed, first->id);
+      EXPECT_EQ(volume_.stats().uploads, 0U);
+      clock_.unix_s = open.expires_unix_s;
+      EXPECT_EQ(commit(open).error().code, Code::NotFound);
+      EXPECT_EQ(get(volume_.find_upload(open.id)).error().code, Code::NotFound);
+    }
+  }
+}
+
+// On threads of their own, for the sanitizers; models/ has every schedule of it.
+TEST_F(RamVolumeTest, AnUploadIsLookedAtWhileItIsCommitted) {
+  constexpr std::uint64_t kParts = 16;
+  const std::string text = noise(kPartBytes);
+  for (int round = 0; round < 10; ++round) {
+    RamVolume volume(20 * base::kMiB, arena_, clock_);
+    volume::Upload open;
+    open.id = volume::UploadId(1, 0, 1);
+    open.length = kParts * kPartBytes;
+    open.expires_unix_s = clock_.unix_s + 100;
+    const auto tell = [&]<class T>(runtime::TestCores& cores, auto submit) {
+      auto [sender, receiver] = runtime::oneshot<Result<T>>();
+      runtime::Running<void> done(cores[0], submit(std::move(sender)));
+      cores.run();
+    };
+    tell.operator()<bool>(cores_, [&](volume::Reply<bool> reply) {
+      return volume.begin_upload(open, runtime::Deadline(), std::move(reply));
+    });
+    for (std::uint64_t n = 0; n < kParts; ++n) {
+      tell.operator()<b3::ChainingValue>(cores_, [&](volume::Reply<b3::ChainingValue> reply) {
+        return volume.put_part({open.id, n, buffer(text)}, runtime::Deadline(), std::move(reply));
+      });
+    }
+    std::atomic<int> ready = 0;
+    const auto look = [&] {
+      runtime::TestCores cores;
+      ++ready;
+      for (bool gone = false; !gone;) {
+        runtime::Running<Result<volume::UploadState>> found(cores[0], volume.find_upload(open.id));
+        cores.run();
+        const Result<volume::UploadState>& state = found.value();
+        ASSERT_TRUE(state);
+        gone = state->committed.has_value();
+        if (!gone) ASSERT_EQ(state->arrived.front().last, kParts - 1);
+      }
+    };
+    const std::jthread first(look);
+    const std::jthread second(look);
+    while (ready < 2) std::this_thread::yield();
+    tell.operator()<volume::Added>(cores_, [&](volume::Reply<volume::Added> reply) {
+      return volume.commit_upload(open.id, runtime::Deadline(), std::move(reply));
+    });
+  }
+}
+
+TEST_F(RamVolumeTest, ARepeatedCommitDoesNotPromiseWhatWasRemoved) {
+  const volume::Upload open = begin(3);
+  ASSERT_TRUE(part(open, 0, "abc"));
+  const auto added = commit(open);
+  ASSERT_TRUE(remove(added->id));
+  EXPECT_EQ(commit(open).error().code, Code::NotFound);
 }
 
 TEST_F(RamVolumeTest, PartsCountAgainstTheCapacity) {

@@ -242,12 +242,16 @@ Task<Response> delete_object(Api* api, Request* request) {
   if (request->grant_full) removal.tenant.reset();
   const base::Result<void> removed = co_await api->remove(std::move(removal), request->deadline);
   if (!removed) co_return refuse(*request, removed.error());
-  Response response(204);
-  response.no_content_length = true;
-  co_return response;
+  co_return no_content();
 }
 
 }  // namespace
+
+Response no_content() {
+  Response response(204);
+  response.no_content_length = true;
+  return response;
+}
 
 Response refuse(const Request& request, const base::Error& error) {
   if (error.code == Code::Busy && request.route_meters != nullptr) {

@@ -17,6 +17,8 @@ void add_upload_routes(http::Router& router, Api& api);
 using ApiHandler = platform::Task<http::Response> (*)(Api*, http::Request*);
 http::Handler bind_api(Api& api, ApiHandler handler);
 
+// 204.
+http::Response no_content();
 // The error's envelope; a full queue is counted as this route's.
 http::Response refuse(const http::Request& request, const base::Error& error);
 // Forbidden when the capability allows smaller bodies only.

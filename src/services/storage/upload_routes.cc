@@ -22,12 +22,6 @@ base::Result<volume::UploadId> upload_id(const Request& request) {
   return *id;
 }
 
-Response no_content() {
-  Response response(204);
-  response.no_content_length = true;
-  return response;
-}
-
 Task<Response> begin_upload(Api* api, Request* request) {
   const base::Result<void> room = api->check_room();
   if (!room) co_return refuse(*request, room.error());

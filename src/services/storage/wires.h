@@ -20,7 +20,7 @@ inline constexpr std::array kChannels = {
         "work", ChannelKind::Mpsc, 512, Overflow::RejectNew, "listener", "get-worker, put-worker",
         "429 Busy to the client; busy_rejections_total, queue_dropped_total", "channels.work"},
     ChannelDecl{"commit", ChannelKind::Mpsc, 1024, Overflow::Wait,
-                "get-worker, put-worker, compactor, scrubber", "committer",
+                "get-worker, put-worker, compactor, scrubber, admin", "committer",
                 "workers wait, so that work fills up and answers 429; one for each data directory",
                 "channels.commit"},
     ChannelDecl{"events", ChannelKind::Broadcast, 1024, Overflow::DropOldest,
