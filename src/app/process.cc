@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include <unistd.h>
@@ -53,19 +54,25 @@ kit::AuthConfig effective_auth(const ServeOptions& options, const config::Config
   return DataDirectory{options.data_dir}.auth(*auth);
 }
 
+struct Prepared {
+  std::shared_ptr<const auth::Keyring> keyring;
+  bool is_first = true;  // start of this store; in memory each one is
+};
+
 // What a start needs of the disk. Nothing is touched in amnesia mode but what was asked for.
-base::Result<std::shared_ptr<const auth::Keyring>> prepare_keys(const ServeOptions& options,
-                                                                const config::Config& config,
-                                                                const platform::Host& host) {
+base::Result<Prepared> prepare_keys(const ServeOptions& options, const config::Config& config,
+                                    const platform::Host& host) {
   const std::int64_t now = host.clock.unix_ms() / 1000;
   const DataDirectory directory{options.data_dir};
   const bool amnesia = config.get(storage::storage_section())->amnesia;
+  Prepared out;
   if (!amnesia) {
     const auto prepared = prepare(directory, *config.get(kit::auth_section()), host.random, now);
     if (!prepared) return fail(prepared.error().code, "--data: " + prepared.error().message);
+    out.is_first = *prepared;
   }
   auto keyring = load_keyring(effective_auth(options, config), host.random, now);
-  if (!keyring) return keyring;
+  if (!keyring) return fail(keyring.error());
   if (!amnesia) {
     const auto kept = keep_admin_token(directory, **keyring, host.random, now);
     if (!kept) return fail(kept.error().code, "--data: " + kept.error().message);
@@ -76,15 +83,18 @@ base::Result<std::shared_ptr<const auth::Keyring>> prepare_keys(const ServeOptio
     const auto written = platform::posix::write_private_file(options.token_out, *token + "\n");
     if (!written) return fail(written.error().code, "--token-out: " + written.error().message);
   }
-  return keyring;
+  out.keyring = std::move(*keyring);
+  return out;
 }
 
 // The life of the process on core 0.
 class Process {
  public:
-  Process(const ServeOptions& options, platform::posix::PosixHost& machine, observe::LogHub& logs,
-          storage::Service& service)
+  // `told_rate`: what the first start says of the rate of requests; none on later ones.
+  Process(const ServeOptions& options, std::optional<std::uint64_t> told_rate,
+          platform::posix::PosixHost& machine, observe::LogHub& logs, storage::Service& service)
       : options_(options),
+        told_rate_(told_rate),
         machine_(machine),
         logs_(logs),
         service_(service),
@@ -109,6 +119,7 @@ class Process {
       co_return;
     }
     announce(*started);
+    if (told_rate_) explain_rate(*told_rate_);
     while (!stopped_) {
       const Signal signal = host_.signals.take();
       if (signal == Signal::Terminate) {
@@ -125,6 +136,11 @@ class Process {
   // Each listener that came up is said once; scripts read the clients' one from standard output.
   void announce(const storage::Endpoints& endpoints) {
     const observe::Log log = service_.log();
+    for (const auto& [key, at, before] :
+         {std::tuple("storage.bind", endpoints.bind, announced_.bind),
+          std::tuple("storage.admin", endpoints.admin, announced_.admin)}) {
+      if (at != before && at.is_wildcard()) warn_of_everyone(key, at);
+    }
     if (endpoints.bind != announced_.bind) {
       std::printf("svc-storage listening on %s\n", endpoints.bind.text().c_str());
       std::fflush(stdout);
@@ -134,6 +150,20 @@ class Process {
       log.info("admin listening", {{"addr", endpoints.admin.text()}});
     }
     announced_ = endpoints;
+  }
+
+  // Requests and tokens are readable on the way, and whoever reaches the machine reaches this.
+  void warn_of_everyone(const char* key, const platform::Endpoint& at) {
+    service_.log().warn("listening on all addresses without TLS: tokens can be read on the way",
+                        {{"key", key}, {"addr", at.text()}});
+  }
+
+  // The one default that surprises: the others are found by `ron config show`.
+  void explain_rate(std::uint64_t max_rps) {
+    service_.log().info(
+        "first start: requests beyond this many per second are told to wait; "
+        "storage.server.max_rps raises it",
+        {{"max_rps", max_rps}});
   }
 
   // The first signal drains, the second aborts.
@@ -180,6 +210,7 @@ class Process {
   }
 
   const ServeOptions& options_;
+  const std::optional<std::uint64_t> told_rate_;
   platform::posix::PosixHost& machine_;
   observe::LogHub& logs_;
   storage::Service& service_;
@@ -234,19 +265,21 @@ int serve_storage(const ServeOptions& options) {
   platform::posix::PosixHost machine(
       {.cores = core_count(*runtime_config), .pin = runtime_config->pin});
   const platform::Host host = machine.host();
-  const auto keyring = prepare_keys(options, **config, host);
-  if (!keyring) return cli::failed(keyring.error().message);
+  const auto prepared = prepare_keys(options, **config, host);
+  if (!prepared) return cli::failed(prepared.error().message);
 
   observe::LogHub logs({.level = log_config->level,
                         .format = log_config->format,
                         .unix_ms = [&host] { return host.clock.unix_ms(); }});
   const LogWriter writer(logs);
+  std::optional<std::uint64_t> told_rate;
+  if (prepared->is_first) told_rate = settings->server.max_rps;
   std::optional<storage::Service> service;
   std::optional<Process> process;
   FirstJob first([&] {
-    service.emplace(host, *config, *keyring, logs, storage::add_routes,
+    service.emplace(host, *config, prepared->keyring, logs, storage::add_routes,
                     DataDirectory{options.data_dir}.volumes(*settings));
-    process.emplace(options, machine, logs, *service);
+    process.emplace(options, told_rate, machine, logs, *service);
     process->begin();
   });
   machine.run(first);

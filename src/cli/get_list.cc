@@ -32,11 +32,11 @@ struct Fetched {
   Result<void> done;
 };
 
-Task<Fetched> fetch(Session* session, NamedObject entry, std::string directory) {
+Task<Fetched> fetch(Session* session, NamedObject entry, std::string directory, bool force) {
   const std::string path = directory + "/" + entry.name;
   FileSink sink(*session, path, entry.id);
   Fetched fetched{{entry.name, sink.part(), path}, {}};
-  fetched.done = co_await sink.open(true);
+  fetched.done = co_await sink.open(true, force);
   if (!fetched.done) co_return fetched;
   const auto length = co_await download(session, {.id = entry.id,
                                                   .sink = &sink,
@@ -101,6 +101,7 @@ class ListGet {
       session_.complain("", file.error());
       co_return session_.exit_code();
     }
+    session_.resumes();
     LineReader lines(std::move(*file));
     std::string previous;
     for (;;) {
@@ -115,7 +116,7 @@ class ListGet {
         continue;
       }
       if (fetching_.full()) co_await take_one();
-      fetching_.start(fetch(&session_, *entry, what_.directory));
+      fetching_.start(fetch(&session_, *entry, what_.directory, what_.force));
     }
     while (!fetching_.empty()) co_await take_one();
     co_await flush();

@@ -8,6 +8,7 @@
 #include "cli/in_order.h"
 #include "cli/object_pages.h"
 #include "cli/session.h"
+#include "cli/stats_screen.h"
 #include "cli/stats_text.h"
 #include "config/value.h"
 
@@ -17,6 +18,7 @@ namespace {
 using base::Result;
 using platform::Task;
 
+constexpr std::string_view kStats = "/admin/stats";
 constexpr base::Duration kSampleTime = std::chrono::seconds(1);
 
 struct Looked {
@@ -90,29 +92,29 @@ Task<int> stat_all(Session* session, const std::vector<base::ObjectId>* ids, Sta
   co_return missing ? 1 : session->exit_code();
 }
 
-// A check of all objects that runs is looked at twice: only so can be told how long it will take.
-Task<int> stat_once(Session* session, bool json) {
-  const auto first = co_await session->admin().get_json("/admin/stats");
-  if (!first) {
-    session->complain("", first.error());
+// All of it. A check of all objects that runs is looked at twice: only so can be told how long it
+// will take.
+Task<Result<std::string>> all_text(Session* session, std::string first) {
+  std::string later;
+  if (scrub_runs(first)) {
+    co_await runtime::sleep_for(kSampleTime);
+    auto second = co_await session->admin().get_json(std::string(kStats));
+    if (second) later = std::move(*second);
+  }
+  co_return stats_text(first, later, kSampleTime);
+}
+
+Task<int> stat_once(Session* session, StatForm form) {
+  const auto stats = co_await session->admin().get_json(std::string(kStats));
+  if (!stats) {
+    session->complain_of_admin(stats.error());
     co_return session->exit_code();
   }
-  std::string text = *first + "\n";
-  if (!json) {
-    std::string later;
-    if (scrub_runs(*first)) {
-      co_await runtime::sleep_for(kSampleTime);
-      const auto second = co_await session->admin().get_json("/admin/stats");
-      if (second) later = *second;
-    }
-    const auto readable = stats_text(*first, later, kSampleTime);
-    if (!readable) {
-      session->complain("", readable.error());
-      co_return session->exit_code();
-    }
-    text = *readable;
-  }
-  session->print(text);
+  Result<std::string> text = *stats + "\n";
+  if (form == StatForm::Screen) text = stats_screen(*stats);
+  if (form == StatForm::All) text = co_await all_text(session, *stats);
+  if (text) session->print(*text);
+  if (!text) session->complain(session->options().admin->text(), text.error());
   co_return session->exit_code();
 }
 
@@ -124,9 +126,9 @@ int stat_objects(const ClientOptions& options, const std::vector<base::ObjectId>
                      [&ids, format](Session& session) { return stat_all(&session, &ids, format); });
 }
 
-int stat_server(const ClientOptions& options, bool json) {
+int stat_server(const ClientOptions& options, StatForm form) {
   return run_session("stat", options,
-                     [json](Session& session) { return stat_once(&session, json); });
+                     [form](Session& session) { return stat_once(&session, form); });
 }
 
 }  // namespace ron::cli

@@ -34,12 +34,6 @@ base::Error BodyReader::wire_error(WireEnd end) const {
   return {Code::ReadTimeout, "the body did not arrive within the read timeout"};
 }
 
-base::Error BodyReader::too_large() const {
-  return base::Error(Code::BodyCap,
-                     "the body is larger than " + base::print(settings_.max_body_bytes))
-      .with("limit_bytes", std::to_string(settings_.max_body_bytes.bytes));
-}
-
 // What is in the buffer already, as far as it belongs to this body; empty when more must arrive.
 base::Result<base::ByteView> BodyReader::take_buffered() {
   if (chunked_) return take_chunked();
@@ -56,7 +50,7 @@ base::Result<base::ByteView> BodyReader::take_chunked() {
     const ChunkStep step = chunks_.feed(wire_.pending());
     if (step.kind == ChunkStep::Kind::Bad) return fail(step.refusal.error());
     if (chunks_.total() + chunks_.chunk_left() > settings_.max_body_bytes.bytes)
-      return fail(too_large());
+      return fail(body_too_large(settings_));
     wire_.consume(step.consumed);
     if (step.kind == ChunkStep::Kind::Data) return base::as_bytes(step.data);
     if (step.kind == ChunkStep::Kind::End) finished_ = true;
@@ -99,7 +93,7 @@ platform::Task<base::Result<base::Buffer>> BodyReader::read_all() {
 
 // A body of known length goes straight into its final place.
 platform::Task<base::Result<base::Buffer>> BodyReader::read_plain(std::uint64_t length) {
-  if (length > settings_.max_body_bytes.bytes) co_return fail(too_large());
+  if (length > settings_.max_body_bytes.bytes) co_return fail(body_too_large(settings_));
   base::Buffer body(static_cast<std::size_t>(length));
   if (length == 0) co_return std::move(body);
   if (std::exchange(continue_owed_, false) && wire_.pending().empty()) {

@@ -50,7 +50,6 @@ class BodyReader {
   platform::Task<base::Result<base::Buffer>> read_decoded();
   base::Result<base::ByteView> take_buffered();
   base::Result<base::ByteView> take_chunked();
-  base::Error too_large() const;
   base::Error wire_error(WireEnd end) const;
 
   Wire& wire_;

@@ -33,6 +33,7 @@ struct Endpoint {
   static Endpoint loopback(std::uint16_t port);
   [[nodiscard]] bool is_v4() const noexcept;
   [[nodiscard]] bool is_loopback() const noexcept;  // 127.0.0.0/8 and ::1
+  [[nodiscard]] bool is_wildcard() const noexcept;  // 0.0.0.0 and ::, every address of the machine
   [[nodiscard]] std::string text() const;
   friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
 };

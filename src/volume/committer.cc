@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/about.h"
 #include "volume/planner.h"
 
 namespace ron::volume {
@@ -301,10 +302,13 @@ Task<Result<void>> Committer::check_space(std::uint64_t needed) {
     state_->free_bytes.store(*free, std::memory_order_relaxed);
   }
   if (free_bytes_ >= least + needed) co_return Result<void>();
-  co_return base::fail(base::Error(Code::StorageFull, "the volume is full")
-                           .with("free_bytes", std::to_string(free_bytes_))
-                           .with("min_free_bytes", std::to_string(least))
-                           .with("needed_bytes", std::to_string(needed)));
+  co_return base::fail(
+      base::Error(Code::StorageFull, "the disk is full: " + base::about(free_bytes_) +
+                                         " are free, of which storage.min_free_bytes keeps " +
+                                         base::about(least))
+          .with("free_bytes", std::to_string(free_bytes_))
+          .with("min_free_bytes", std::to_string(least))
+          .with("needed_bytes", std::to_string(needed)));
 }
 
 // Tries whether writing works again: by a new segment, since that is what the next write needs.

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/about.h"
+
 namespace ron::volume {
 
 VolumeState::VolumeState(platform::Host host, Options options, const runtime::LockDecl& lock_decl)
@@ -155,9 +157,11 @@ base::Error VolumeState::for_client(const base::Error& error) {
   };
   // The volume's own words, which name no files.
   if (error.code == Code::Degraded || has(error, "min_free_bytes")) return error;
-  base::Error told = error.code == Code::StorageFull
-                         ? base::Error(Code::StorageFull, "the volume is full")
-                         : base::Error(Code::StorageBusy, "the disk reports errors");
+  base::Error told =
+      error.code == Code::StorageFull
+          ? base::Error(Code::StorageFull,
+                        "the disk is full: " + base::about(free_bytes.load()) + " are free")
+          : base::Error(Code::StorageBusy, "the disk reports errors");
   told.details = error.details;
   const auto add = [&](std::string_view key, std::uint64_t value) {
     if (!has(told, key)) told.details.emplace_back(key, std::to_string(value));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "b3/hash.h"
+#include "base/about.h"
 #include "services/storage/core.h"
 
 namespace ron::storage {
@@ -184,7 +185,11 @@ Task<Result<volume::Upload>> Core::begin_upload(UploadWish wish, runtime::Deadli
   volume::Volume* const volume = volumes_.roomiest();
   const std::uint64_t free_bytes = volume->stats().free_bytes;
   if (wish.length > free_bytes) {
-    co_return fail(base::Error(Code::StorageFull, "there is no room for an object of that length")
+    const std::string kept = memory_ != nullptr ? " of storage.cache_bytes"
+                                                : ", of which storage.min_free_bytes is kept";
+    const std::string message = "there is no room for " + base::about(wish.length) + ": " +
+                                base::about(free_bytes) + " are free" + kept;
+    co_return fail(base::Error(Code::StorageFull, message)
                        .with("length", std::to_string(wish.length))
                        .with("free_bytes", std::to_string(free_bytes)));
   }

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/about.h"
 #include "services/storage/wires.h"
 
 namespace ron::storage {
@@ -37,10 +38,11 @@ base::Result<void> Room::reserve(std::uint64_t bytes) {
   if (used_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= capacity()) return {};
   used_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   full_.store(true, std::memory_order_relaxed);
-  return base::fail(
-      base::Error(base::Code::Amnesia, "memory is full and amnesia mode never spills to disk")
-          .with("used_bytes", std::to_string(used_bytes()))
-          .with("capacity_bytes", std::to_string(capacity())));
+  return base::fail(base::Error(base::Code::Amnesia, "memory is full: storage.cache_bytes allows " +
+                                                         base::about(capacity()) +
+                                                         ", and amnesia mode never spills to disk")
+                        .with("used_bytes", std::to_string(used_bytes()))
+                        .with("capacity_bytes", std::to_string(capacity())));
 }
 
 void Room::release(std::uint64_t bytes) noexcept {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "b3/hash.h"
+#include "base/about.h"
 #include "services/storage/wires.h"
 
 namespace ron::storage {
@@ -270,9 +271,12 @@ Result<bool> RamVolume::begin(volume::Upload upload) {
   const std::uint64_t capacity = store_.capacity();
   const std::uint64_t used = std::min(store_.used_bytes(), capacity);
   if (upload.length > capacity - used) {
-    return fail(base::Error(Code::StorageFull, "there is no room for an object of that length")
-                    .with("length", std::to_string(upload.length))
-                    .with("free_bytes", std::to_string(capacity - used)));
+    return fail(
+        base::Error(Code::StorageFull, "there is no room for " + base::about(upload.length) + ": " +
+                                           base::about(capacity - used) + " are free of the " +
+                                           base::about(capacity) + " of storage.cache_bytes")
+            .with("length", std::to_string(upload.length))
+            .with("free_bytes", std::to_string(capacity - used)));
   }
   const Result<void> room = store_.reserve(kPartOverheadBytes);
   if (!room) return fail(room.error());

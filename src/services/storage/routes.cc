@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "http/conditional.h"
+#include "http/field_list.h"
 #include "http/range.h"
 #include "services/storage/object_source.h"
 
@@ -183,6 +184,8 @@ Task<Response> get_object(Api* api, Request* request) {
 // Reads the body and stores it; `expected` comes from the path of a PUT.
 Task<base::Result<Stored>> take_body(Api* api, Request* request,
                                      std::optional<base::ObjectId> expected) {
+  const base::Result<void> media = check_media(*request);
+  if (!media) co_return base::fail(media.error());
   const base::Result<void> room = api->check_room();
   if (!room) co_return base::fail(room.error());
   if (expected) {
@@ -264,6 +267,17 @@ base::Result<void> check_grant(const Request& request, std::uint64_t bytes) {
   if (bytes <= request.grant_max_bytes) return {};
   return base::fail(base::Error(Code::Forbidden, "the capability allows smaller objects only")
                         .with("max_bytes", std::to_string(request.grant_max_bytes)));
+}
+
+base::Result<void> check_media(const Request& request) {
+  constexpr std::string_view kForm = "multipart/form-data";
+  const std::string_view type = request.head->get(http::KnownField::ContentType).value_or("");
+  if (!http::iequals(type.substr(0, kForm.size()), kForm)) return {};
+  const bool is_put = request.head->method == http::Method::Put;
+  return base::fail(Code::UnsupportedMedia,
+                    std::string("this is a form; send the bytes themselves: ") +
+                        (is_put ? "curl -T FILE URL" : "curl --data-binary @FILE URL") +
+                        " -H \"Authorization: Bearer $TOKEN\"");
 }
 
 http::Handler bind_api(Api& api, ApiHandler handler) {

@@ -23,5 +23,7 @@ http::Response no_content();
 http::Response refuse(const http::Request& request, const base::Error& error);
 // Forbidden when the capability allows smaller bodies only.
 base::Result<void> check_grant(const http::Request& request, std::uint64_t bytes);
+// UnsupportedMedia for a form, as `curl -F` sends it: its boundaries would be stored as well.
+base::Result<void> check_media(const http::Request& request);
 
 }  // namespace ron::storage

@@ -71,6 +71,8 @@ Task<Response> put_part(Api* api, Request* request) {
   if (!open) co_return refuse(*request, open.error());
   const auto part = part_number(*request, open->upload);
   if (!part) co_return refuse(*request, part.error());
+  const base::Result<void> media = check_media(*request);
+  if (!media) co_return refuse(*request, media.error());
   const base::Result<void> room = api->check_room();
   if (!room) co_return refuse(*request, room.error());
   base::Result<base::Buffer> body = co_await request->body->read_all();
