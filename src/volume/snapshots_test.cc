@@ -84,17 +84,31 @@ TEST(Snapshots, AStartOnOneFindsEverythingAcknowledgedBefore) {
   expect_all(machine, life, objects);
 }
 
+// Everything submitted before the first answer: one batch.
+platform::Task<bool> put_at_once(DiskVolume* volume, const std::vector<Bytes>* objects) {
+  const runtime::Deadline never;
+  std::vector<runtime::OneshotReceiver<base::Result<Added>>> answers;
+  for (const Bytes& object : *objects) {
+    auto [sender, receiver] = runtime::oneshot<base::Result<Added>>();
+    co_await volume->put({b3::hash(object), buffer_of(object), "acme", {}}, never,
+                         std::move(sender));
+    answers.push_back(std::move(receiver));
+  }
+  bool all = true;
+  for (auto& answer : answers) {
+    auto added = co_await answer.recv(never);
+    all = all && added && *added;
+  }
+  co_return all;
+}
+
 // A start on a snapshot must not cut off what the volume shares with it, whatever it makes of it.
 TEST(Snapshots, AStartOnADamagedOneDoesNotTouchTheVolume) {
   Machine machine(1);
   Life life(machine, volume_options());
   std::vector<Bytes> objects;
   for (std::uint64_t i = 0; i < 8; ++i) objects.push_back(sample_bytes(1000, i));
-  std::vector<std::unique_ptr<Write<Added>>> writes;
-  for (const Bytes& object : objects) {
-    writes.push_back(std::make_unique<Write<Added>>(put(machine, life.volume(), object)));
-  }
-  for (auto& write : writes) ASSERT_TRUE(write->get().has_value());  // the last batch has most
+  ASSERT_TRUE(run(machine, put_at_once(&life.volume(), &objects)));
   ASSERT_TRUE(snapshot(machine, life, "a").has_value());
   ASSERT_TRUE(machine.node.disk().flip_bit("/data/snapshots/a/segments/0000000001.seg", 1500, 1));
   {
