@@ -46,6 +46,13 @@ class LogWriter final : public observe::LogSink {
   std::thread thread_;
 };
 
+void apply_access(observe::LogHub& hub, AccessLog access) {
+  using observe::Level;
+  using observe::LogFormat;
+  hub.set_format(access == AccessLog::Text ? LogFormat::kText : LogFormat::kJson);
+  hub.set_level(access == AccessLog::Off ? Level::kOff : Level::kInfo);
+}
+
 // Where this process finds its keys: in amnesia mode only where it is told to look.
 kit::AuthConfig effective_auth(const ServeOptions& options, const config::Config& config) {
   const auto auth = config.get(kit::auth_section());
@@ -83,10 +90,11 @@ base::Result<std::shared_ptr<const auth::Keyring>> prepare_keys(const ServeOptio
 class Process {
  public:
   Process(const ServeOptions& options, platform::posix::PosixHost& machine, observe::LogHub& logs,
-          storage::Service& service)
+          observe::LogHub& access, storage::Service& service)
       : options_(options),
         machine_(machine),
         logs_(logs),
+        access_(access),
         service_(service),
         host_(machine.host()),
         meters_(service.meters(), "process") {}
@@ -166,10 +174,11 @@ class Process {
                              ? with_deny_list(*service_.keyring(), auth)
                              : load_keyring(auth, host_.random, host_.clock.unix_ms() / 1000);
     if (!keyring) co_return refuse(config::ReloadFail::Invalid, keyring.error().message);
-    const auto level = next->config->get(log_section())->level;
+    const auto log_config = next->config->get(log_section());
     const auto moved = co_await service_.reload(std::move(*next), *keyring);
     if (!moved) co_return refuse(config::ReloadFail::Rebind, moved.error().message);
-    logs_.set_level(level);
+    logs_.set_level(log_config->level);
+    apply_access(access_, log_config->access);
     announce(*moved);
     log.info("configuration reloaded");
   }
@@ -182,6 +191,7 @@ class Process {
   const ServeOptions& options_;
   platform::posix::PosixHost& machine_;
   observe::LogHub& logs_;
+  observe::LogHub& access_;
   storage::Service& service_;
   platform::Host host_;
   bool stopping_ = false;
@@ -241,12 +251,15 @@ int serve_storage(const ServeOptions& options) {
                         .format = log_config->format,
                         .unix_ms = [&host] { return host.clock.unix_ms(); }});
   const LogWriter writer(logs);
+  observe::LogHub access({.unix_ms = [&host] { return host.clock.unix_ms(); }});
+  apply_access(access, log_config->access);
+  const LogWriter access_writer(access);
   std::optional<storage::Service> service;
   std::optional<Process> process;
   FirstJob first([&] {
     service.emplace(host, *config, *keyring, logs, storage::add_routes,
-                    DataDirectory{options.data_dir}.volumes(*settings));
-    process.emplace(options, machine, logs, *service);
+                    DataDirectory{options.data_dir}.volumes(*settings), &access);
+    process.emplace(options, machine, logs, access, *service);
     process->begin();
   });
   machine.run(first);

@@ -68,10 +68,10 @@ Result<Stored> stored(const Result<volume::Added>& added) {
 
 }  // namespace
 
-void Core::announce_stored(const Result<volume::Added>& added) {
+void Core::announce_stored(const Result<volume::Added>& added, Origin origin) {
   if (!added || !added->is_new) return;
   stored_bytes_.add(added->length);
-  events_.send({StorageEvent::Kind::Stored, added->id, added->length});
+  events_.send({StorageEvent::Kind::Stored, added->id, added->length, std::move(origin)});
 }
 
 // Room in the tenant's quota. What is stored already (`id`) costs nothing to store again.
@@ -90,6 +90,7 @@ Task<Result<Stored>> Core::put(NewBytes wish, runtime::Deadline deadline) {
   job.bytes = std::move(wish.bytes);
   job.expected = wish.expected;
   job.tenant = std::move(wish.tenant);
+  job.origin = std::move(wish.origin);
   job.announced = coming_writes_.announce();
   job.deadline = deadline;
   const auto added = co_await work_.ask(std::move(job), WhenFull::Refuse);
@@ -113,10 +114,10 @@ Task<void> Core::run(PutJob job) {
     std::move(*job.reply).send(fail(reserved.error()));
     co_return;
   }
-  job.reply->before_delivery(
-      [this, held = std::move(*reserved)](const Result<volume::Added>* added) {
-        if (added != nullptr) announce_stored(*added);
-      });
+  job.reply->before_delivery([this, held = std::move(*reserved), origin = std::move(job.origin)](
+                                 const Result<volume::Added>* added) mutable {
+    if (added != nullptr) announce_stored(*added, std::move(origin));
+  });
   volume::Volume* const volume = co_await volumes_.for_put(id);
   object.bytes = std::move(job.bytes);
   object.tenant = std::move(job.tenant);
@@ -125,7 +126,7 @@ Task<void> Core::run(PutJob job) {
 }
 
 // From every volume that has it; a damaged one is removed like any other.
-Task<Result<void>> Core::remove(base::ObjectId id, runtime::Deadline deadline) {
+Task<Result<void>> Core::remove(base::ObjectId id, Call call) {
   bool removed = false;
   base::Error why(Code::NotFound, "no object is stored under this address");
   for (const auto& volume : volumes_.all()) {
@@ -138,7 +139,8 @@ Task<Result<void>> Core::remove(base::ObjectId id, runtime::Deadline deadline) {
     RemoveJob job;
     job.volume = volume.get();
     job.id = id;
-    job.deadline = deadline;
+    job.origin = call.origin;
+    job.deadline = call.deadline;
     const Result<std::uint64_t> length = co_await work_.ask(std::move(job), WhenFull::Refuse);
     if (length) {
       removed = true;
@@ -151,10 +153,12 @@ Task<Result<void>> Core::remove(base::ObjectId id, runtime::Deadline deadline) {
 }
 
 Task<void> Core::run(RemoveJob job) {
-  job.reply->before_delivery([this, id = job.id](const Result<std::uint64_t>* length) {
+  job.reply->before_delivery([this, id = job.id, origin = std::move(job.origin)](
+                                 const Result<std::uint64_t>* length) mutable {
     // Nobody may read from memory what nobody could read again after a restart.
     cache_.erase(id);
-    if (length != nullptr && *length) events_.send({StorageEvent::Kind::Removed, id, **length});
+    if (length == nullptr || !*length) return;
+    events_.send({StorageEvent::Kind::Removed, id, **length, std::move(origin)});
   });
   co_await job.volume->remove(job.id, job.deadline, std::move(*job.reply));
 }
@@ -243,8 +247,7 @@ Task<void> Core::run(PartJob job) {
   co_await job.volume->put_part(std::move(job.part), job.deadline, std::move(*job.reply));
 }
 
-Task<Result<Stored>> Core::commit_upload(volume::UploadId id, std::string tenant,
-                                         runtime::Deadline deadline) {
+Task<Result<Stored>> Core::commit_upload(volume::UploadId id, std::string tenant, Call call) {
   const Result<OpenUpload> open = co_await open_upload(id, tenant);
   if (!open) co_return fail(open.error());
   const Result<volume::UploadState> state = co_await open->volume->find_upload(id);
@@ -258,16 +261,18 @@ Task<Result<Stored>> Core::commit_upload(volume::UploadId id, std::string tenant
   CommitJob job;
   job.volume = open->volume;
   job.upload = id;
-  job.deadline = deadline;
+  job.origin = std::move(call.origin);
+  job.deadline = call.deadline;
   const Result<volume::Added> added = co_await work_.ask(std::move(job), WhenFull::Refuse);
   co_return stored(added);
 }
 
 Task<void> Core::run(CommitJob job) {
-  job.reply->before_delivery([this, id = job.upload](const Result<volume::Added>* added) {
+  job.reply->before_delivery([this, id = job.upload, origin = std::move(job.origin)](
+                                 const Result<volume::Added>* added) mutable {
     if (added == nullptr || !*added) return;
     uploads_.drop(id);
-    announce_stored(*added);
+    announce_stored(*added, std::move(origin));
   });
   co_await job.volume->commit_upload(job.upload, job.deadline, std::move(*job.reply));
 }

@@ -193,7 +193,7 @@ Task<base::Result<Stored>> take_body(Api* api, Request* request,
   if (!body) co_return base::fail(std::move(body.error()));
   const base::Result<void> granted = check_grant(*request, body->size());
   if (!granted) co_return base::fail(granted.error());
-  NewBytes wish{std::move(*body), expected, request->tenant};
+  NewBytes wish{std::move(*body), expected, request->tenant, origin_of(*request)};
   co_return co_await api->put(std::move(wish), request->deadline);
 }
 
@@ -238,7 +238,7 @@ Task<Response> delete_object(Api* api, Request* request) {
   if (!found && found.error().code == Code::NotFound) co_return refuse(*request, found.error());
   const base::Result<void> holds = co_await check_preconditions(api, request, *id);
   if (!holds) co_return refuse(*request, holds.error());
-  const base::Result<void> removed = co_await api->remove(*id, request->deadline);
+  const base::Result<void> removed = co_await api->remove(*id, call_of(*request));
   if (!removed) co_return refuse(*request, removed.error());
   Response response(204);
   response.no_content_length = true;
@@ -253,6 +253,12 @@ Response refuse(const Request& request, const base::Error& error) {
   }
   return Response::error(error, request.corr_id);
 }
+
+Origin origin_of(const Request& request) {
+  return {request.corr_id, request.tenant, request.token};
+}
+
+Call call_of(const Request& request) { return {request.deadline, origin_of(request)}; }
 
 base::Result<void> check_grant(const Request& request, std::uint64_t bytes) {
   if (bytes <= request.grant_max_bytes) return {};

@@ -115,7 +115,7 @@ Task<Response> show_upload(Api* api, Request* request) {
 Task<Response> commit_upload(Api* api, Request* request) {
   const auto id = upload_id(*request);
   if (!id) co_return refuse(*request, id.error());
-  const auto stored = co_await api->commit_upload(*id, request->tenant, request->deadline);
+  const auto stored = co_await api->commit_upload(*id, request->tenant, call_of(*request));
   if (!stored) co_return refuse(*request, stored.error());
   std::string json_text;
   base::JsonWriter json(json_text);
