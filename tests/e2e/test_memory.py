@@ -146,7 +146,7 @@ class MemoryWithTier(Memory):
         readers = 64
         stored = [b"".join(self.bodies[i:i + 7]) for i in range(readers)]
         paths = ["/o/" + self.server.upload(data) for data in stored]
-        self.restart({"storage.server.max_inflight": 8, "storage.max_conns": readers + 8})
+        self.restart({"storage.server.max_inflight": readers, "storage.max_conns": readers + 8})
         connections = self.slow_readers(paths)
         self.check("slow readers of evicted objects", body=0, sent=7 * MIB)
         for connection, data in zip(connections, stored, strict=True):
