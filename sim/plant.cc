@@ -17,6 +17,7 @@ using base::Code;
 using base::ObjectId;
 using platform::Task;
 using runtime::Deadline;
+using storage::Call;
 using storage::NewBytes;
 using storage::ObjectPtr;
 using storage::Stored;
@@ -47,8 +48,8 @@ class Relay : public storage::Api {
     return api_.put(std::move(wish), deadline);
   }
   base::Result<void> check_room() override { return api_.check_room(); }
-  Task<base::Result<void>> remove(volume::Removal removal, Deadline deadline) override {
-    return api_.remove(std::move(removal), deadline);
+  Task<base::Result<void>> remove(volume::Removal removal, Call call) override {
+    return api_.remove(std::move(removal), std::move(call));
   }
   Task<base::Result<volume::Upload>> begin_upload(storage::UploadWish wish,
                                                   Deadline deadline) override {
@@ -67,8 +68,8 @@ class Relay : public storage::Api {
     return api_.put_part(std::move(open), part, std::move(bytes), deadline);
   }
   Task<base::Result<Stored>> commit_upload(volume::UploadId id, std::string tenant,
-                                           Deadline deadline) override {
-    return api_.commit_upload(id, std::move(tenant), deadline);
+                                           Call call) override {
+    return api_.commit_upload(id, std::move(tenant), std::move(call));
   }
   Task<base::Result<void>> abort_upload(volume::UploadId id, std::string tenant,
                                         Deadline deadline) override {
@@ -126,7 +127,7 @@ class KeepsAnyway final : public Relay {
     }
     co_return co_await api_.put(std::move(wish), deadline);
   }
-  Task<base::Result<void>> remove(volume::Removal removal, Deadline) override {
+  Task<base::Result<void>> remove(volume::Removal removal, Call) override {
     const auto found = co_await api_.locate(removal.id);
     if (!found) co_return base::fail(found.error());
     doomed_.push_back(std::move(removal));

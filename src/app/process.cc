@@ -47,6 +47,13 @@ class LogWriter final : public observe::LogSink {
   std::thread thread_;
 };
 
+void apply_access(observe::LogHub& hub, AccessLog access) {
+  using observe::Level;
+  using observe::LogFormat;
+  hub.set_format(access == AccessLog::Text ? LogFormat::kText : LogFormat::kJson);
+  hub.set_level(access == AccessLog::Off ? Level::kOff : Level::kInfo);
+}
+
 // Where this process finds its keys: in amnesia mode only where it is told to look.
 kit::AuthConfig effective_auth(const ServeOptions& options, const config::Config& config) {
   const auto auth = config.get(kit::auth_section());
@@ -92,11 +99,13 @@ class Process {
  public:
   // `told_rate`: what the first start says of the rate of requests; none on later ones.
   Process(const ServeOptions& options, std::optional<std::uint64_t> told_rate,
-          platform::posix::PosixHost& machine, observe::LogHub& logs, storage::Service& service)
+          platform::posix::PosixHost& machine, observe::LogHub& logs, observe::LogHub& access,
+          storage::Service& service)
       : options_(options),
         told_rate_(told_rate),
         machine_(machine),
         logs_(logs),
+        access_(access),
         service_(service),
         host_(machine.host()),
         meters_(service.meters(), "process") {}
@@ -196,10 +205,11 @@ class Process {
                              ? with_deny_list(*service_.keyring(), auth)
                              : load_keyring(auth, host_.random, host_.clock.unix_ms() / 1000);
     if (!keyring) co_return refuse(config::ReloadFail::Invalid, keyring.error().message);
-    const auto level = next->config->get(log_section())->level;
+    const auto log_config = next->config->get(log_section());
     const auto moved = co_await service_.reload(std::move(*next), *keyring);
     if (!moved) co_return refuse(config::ReloadFail::Rebind, moved.error().message);
-    logs_.set_level(level);
+    logs_.set_level(log_config->level);
+    apply_access(access_, log_config->access);
     announce(*moved);
     log.info("configuration reloaded");
   }
@@ -213,6 +223,7 @@ class Process {
   const std::optional<std::uint64_t> told_rate_;
   platform::posix::PosixHost& machine_;
   observe::LogHub& logs_;
+  observe::LogHub& access_;
   storage::Service& service_;
   platform::Host host_;
   bool stopping_ = false;
@@ -272,14 +283,17 @@ int serve_storage(const ServeOptions& options) {
                         .format = log_config->format,
                         .unix_ms = [&host] { return host.clock.unix_ms(); }});
   const LogWriter writer(logs);
+  observe::LogHub access({.unix_ms = [&host] { return host.clock.unix_ms(); }});
+  apply_access(access, log_config->access);
+  const LogWriter access_writer(access);
   std::optional<std::uint64_t> told_rate;
   if (prepared->is_first) told_rate = settings->server.max_rps;
   std::optional<storage::Service> service;
   std::optional<Process> process;
   FirstJob first([&] {
     service.emplace(host, *config, prepared->keyring, logs, storage::add_routes,
-                    DataDirectory{options.data_dir}.volumes(*settings));
-    process.emplace(options, told_rate, machine, logs, *service);
+                    DataDirectory{options.data_dir}.volumes(*settings), &access);
+    process.emplace(options, told_rate, machine, logs, access, *service);
     process->begin();
   });
   machine.run(first);

@@ -62,7 +62,7 @@ class Session {
   // A signal ends the command.
   void interrupted();
 
-  // Runs `work` on the blocking pool; `work` returns a Result. Busy if the pool is full.
+  // Runs `work` on the blocking pool; `work` returns a Result. Busy if the pool is stuck.
   template <class Work>
   platform::Task<std::invoke_result_t<Work>> off_loop(Work work) {
     auto done = co_await host_.blocking.run(std::move(work));

@@ -14,10 +14,24 @@ namespace ron::http {
 using base::Code;
 using base::fail;
 
+namespace {
+
+// Whoever sends no more of a body that is dropped anyway has seen the answer, or never will.
+constexpr base::Duration kDropPause = std::chrono::seconds(1);
+
+base::Buffer buffer_of(const std::vector<std::byte>& bytes) {
+  base::Buffer buffer(bytes.size());
+  if (!bytes.empty()) std::memcpy(buffer.data(), bytes.data(), bytes.size());
+  return buffer;
+}
+
+}  // namespace
+
 BodyReader::BodyReader(Wire& wire, const RequestHead& head, const ServerSettings& settings,
-                       Coding coding)
+                       Coding coding, runtime::Semaphore& decoders)
     : wire_(wire),
       settings_(settings),
+      decoders_(decoders),
       coding_(coding),
       chunked_(head.chunked),
       continue_owed_(head.expect_continue),
@@ -49,9 +63,9 @@ base::Result<base::ByteView> BodyReader::take_chunked() {
   while (!finished_) {
     const ChunkStep step = chunks_.feed(wire_.pending());
     if (step.kind == ChunkStep::Kind::Bad) return fail(step.refusal.error());
-    if (chunks_.total() + chunks_.chunk_left() > settings_.max_body_bytes.bytes)
-      return fail(body_too_large(settings_));
     wire_.consume(step.consumed);
+    const std::uint64_t announced = chunks_.total() + chunks_.chunk_left();
+    if (announced > settings_.max_body_bytes.bytes && !dropping_) return fail(body_too_large(settings_));
     if (step.kind == ChunkStep::Kind::Data) return base::as_bytes(step.data);
     if (step.kind == ChunkStep::Kind::End) finished_ = true;
     if (step.kind == ChunkStep::Kind::NeedMore) break;
@@ -71,13 +85,15 @@ platform::Task<base::Result<base::ByteView>> BodyReader::next_raw() {
     }
     const platform::TimePoint now = platform::Executor::current()->now();
     if (more_by_ == platform::kNever || since_ >= Wire::kProgressBytes) {
-      more_by_ = now + settings_.read_timeout;
+      more_by_ =
+          now + (dropping_ ? std::min(kDropPause, settings_.read_timeout) : settings_.read_timeout);
       since_ = 0;
     }
+    if (wire_.turn_is_over()) co_await wire_.give_way();
     const std::size_t before = wire_.pending().size();
     wire_.watch(std::min(more_by_, deadline_.at()));
     WireEnd end = co_await wire_.fill();
-    while (end == WireEnd::Interrupted) end = co_await wire_.fill();
+    while (end == WireEnd::Interrupted && !dropping_) end = co_await wire_.fill();
     wire_.unwatch();
     timed_out_ = end == WireEnd::TimedOut;
     if (end != WireEnd::None) co_return fail(wire_error(end));
@@ -86,9 +102,17 @@ platform::Task<base::Result<base::ByteView>> BodyReader::next_raw() {
   co_return base::ByteView();
 }
 
+bool BodyReader::start_dropping(runtime::Deadline deadline) noexcept {
+  if (std::exchange(continue_owed_, false) && wire_.pending().empty()) return false;
+  dropping_ = true;
+  deadline_ = deadline;
+  more_by_ = platform::kNever;
+  return true;
+}
+
 platform::Task<base::Result<base::Buffer>> BodyReader::read_all() {
-  if (coding_ == Coding::Identity && !chunked_) return read_plain(left_);
-  return read_decoded();
+  if (coding_ != Coding::Identity) return read_decoded();
+  return chunked_ ? read_chunked() : read_plain(left_);
 }
 
 // A body of known length goes straight into its final place.
@@ -110,25 +134,37 @@ platform::Task<base::Result<base::Buffer>> BodyReader::read_plain(std::uint64_t 
   co_return std::move(body);
 }
 
-platform::Task<base::Result<base::Buffer>> BodyReader::read_decoded() {
-  DecodeGuard guard(coding_, {settings_.decode_abs_cap_bytes.bytes, settings_.decode_ratio_max});
-  std::vector<std::byte> decoded;
-  const auto keep = [&decoded](base::ByteView piece) -> base::Result<> {
-    decoded.insert(decoded.end(), piece.begin(), piece.end());
-    return {};
-  };
+platform::Task<base::Result<base::Buffer>> BodyReader::read_chunked() {
+  std::vector<std::byte> body;
   for (;;) {
     const base::Result<base::ByteView> piece = co_await next_raw();
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) break;
-    const base::Result<> fed = guard.feed(*piece, keep);
-    if (!fed) co_return fail(fed.error());
+    body.insert(body.end(), piece->begin(), piece->end());
+  }
+  co_return buffer_of(body);
+}
+
+platform::Task<base::Result<base::Buffer>> BodyReader::read_decoded() {
+  const base::Result<base::Buffer> encoded =
+      co_await (chunked_ ? read_chunked() : read_plain(left_));
+  if (!encoded) co_return fail(encoded.error());
+  const runtime::Semaphore::Permit decoder = co_await decoders_.acquire(deadline_);
+  if (!decoder) {
+    co_return fail(Code::Timeout, "no decoder was free before the request's deadline");
+  }
+  DecodeGuard guard(coding_, {settings_.decode_abs_cap_bytes.bytes, settings_.decode_ratio_max});
+  std::vector<std::byte> decoded;
+  for (base::ByteView rest = encoded->view();;) {
+    const base::Result<base::ByteView> piece = guard.next(rest);
+    if (!piece) co_return fail(piece.error());
+    if (piece->empty()) break;
+    decoded.insert(decoded.end(), piece->begin(), piece->end());
+    co_await wire_.give_way();
   }
   const base::Result<> ended = guard.finish();
   if (!ended) co_return fail(ended.error());
-  base::Buffer body(decoded.size());
-  if (!decoded.empty()) std::memcpy(body.data(), decoded.data(), decoded.size());
-  co_return std::move(body);
+  co_return buffer_of(decoded);
 }
 
 }  // namespace ron::http

@@ -5,6 +5,9 @@
 // their ratio (DecodedCap, DecodedRatio). Each wait for the peer is under the connection's
 // watchdog, which a dribble does not reset: the read timeout must bring Wire::kProgressBytes or the
 // rest of the body.
+//
+// A decoder takes megabytes and a client may take its time: an encoded body is read to its end
+// first and then decoded at once, by one of the core's few decoders.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +22,7 @@
 #include "platform/executor.h"
 #include "platform/task.h"
 #include "runtime/deadline.h"
+#include "runtime/permit.h"
 
 namespace ron::http {
 
@@ -27,7 +31,8 @@ enum class WireEnd : std::uint8_t;
 
 class BodyReader {
  public:
-  BodyReader(Wire& wire, const RequestHead& head, const ServerSettings& settings, Coding coding);
+  BodyReader(Wire& wire, const RequestHead& head, const ServerSettings& settings, Coding coding,
+             runtime::Semaphore& decoders);
 
   // The request's deadline, once it is known: dribbling a body does not stretch it.
   void set_deadline(runtime::Deadline deadline) noexcept { deadline_ = deadline; }
@@ -37,8 +42,14 @@ class BodyReader {
   // half-way). Cancel-safe.
   platform::Task<base::Result<base::ByteView>> next_raw();
 
-  // The whole body after guarded decoding. Cancel-safe.
+  // The whole body after guarded decoding. Timeout also when no decoder came free before the
+  // deadline. Cancel-safe.
   platform::Task<base::Result<base::Buffer>> read_all();
+
+  // From now on the body is only read to be dropped: until `deadline`, without a cap, and not when
+  // the connection is told to end. False when the peer sends nothing because it waits for
+  // 100-continue.
+  bool start_dropping(runtime::Deadline deadline) noexcept;
 
   // The body has been read to its end, or there is none.
   [[nodiscard]] bool finished() const noexcept { return finished_; }
@@ -47,6 +58,7 @@ class BodyReader {
 
  private:
   platform::Task<base::Result<base::Buffer>> read_plain(std::uint64_t length);
+  platform::Task<base::Result<base::Buffer>> read_chunked();
   platform::Task<base::Result<base::Buffer>> read_decoded();
   base::Result<base::ByteView> take_buffered();
   base::Result<base::ByteView> take_chunked();
@@ -54,11 +66,13 @@ class BodyReader {
 
   Wire& wire_;
   const ServerSettings& settings_;
+  runtime::Semaphore& decoders_;
   Coding coding_;
   bool chunked_;
   bool continue_owed_;
   bool finished_;
   bool timed_out_ = false;
+  bool dropping_ = false;
   std::uint64_t left_;                              // of a body with a length
   platform::TimePoint more_by_ = platform::kNever;  // when kProgressBytes more must have arrived
   std::size_t since_ = 0;                           // bytes since more_by_ was set

@@ -107,6 +107,22 @@ TEST_F(BodyReaderTest, ReadsABodyThatArrivesInParts) {
   EXPECT_EQ(seen_.text, "abcdef");
 }
 
+// Decoders take megabytes: clients that take their time hold none, and a crowd shares a few.
+TEST_F(BodyReaderTest, ASlowClientHoldsNoDecoder) {
+  const std::string body = gzip(std::string(1000, 'z'));
+  const std::string fields = length(body.size()) + "Content-Encoding: gzip\r\n";
+  std::vector<std::unique_ptr<RawClient>> slow_clients;
+  for (std::size_t i = 0; i < 2 * kDecodersPerCore; ++i) {
+    slow_clients.push_back(connect());
+    slow_clients.back()->send(head("/whole", fields) + body.substr(0, body.size() - 1));
+  }
+  world_.run_for(1s);
+  EXPECT_EQ(put("/whole", fields, body).status, 200);
+  for (const auto& client : slow_clients) client->send(body.substr(body.size() - 1));
+  for (const auto& client : slow_clients) EXPECT_EQ(client->answer().status, 200);
+  EXPECT_EQ(seen_.text, std::string(1000, 'z'));
+}
+
 TEST_F(BodyReaderTest, EnoughProgressRestartsTheReadTimeout) {
   const std::string part(Wire::kProgressBytes, 'p');
   client_->send(head("/whole", length(5 * part.size())));

@@ -119,7 +119,7 @@ class BrotliDecoder final : public StreamDecoder {
   // The ring buffer is a power of two that covers the output, at most twice the cap, and while it
   // grows the old half is still there.
   explicit BrotliDecoder(std::uint64_t cap_bytes) noexcept
-      : budget_(kBrotliTableBytes + 3 * std::min<std::size_t>(cap_bytes, kBrotliWindowBytes)),
+      : budget_(brotli_bytes(cap_bytes)),
         state_(BrotliDecoderCreateInstance(&Budget::take, &Budget::give, &budget_)) {}
   BrotliDecoder(const BrotliDecoder&) = delete;
   BrotliDecoder& operator=(const BrotliDecoder&) = delete;

@@ -4,10 +4,11 @@
 //
 // A decoder belongs to one request. Memory, at most:
 //   gzip, deflate   about 45 KiB (32 KiB window)
-//   br              kBrotliTableBytes + 3 * the smaller of decoded cap and kBrotliWindowBytes
-//   zstd            about 9 MiB (window of at most 8 MiB, the bound of RFC 9659)
+//   br              brotli_bytes()
+//   zstd            kZstdBytes (window of at most 8 MiB, the bound of RFC 9659)
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,6 +27,15 @@ std::string_view coding_name(Coding coding) noexcept;
 inline constexpr int kZstdWindowLog = 23;
 inline constexpr std::size_t kBrotliTableBytes = std::size_t{6} << 20;
 inline constexpr std::size_t kBrotliWindowBytes = std::size_t{16} << 20;
+inline constexpr std::size_t kZstdBytes = std::size_t{9} << 20;
+
+constexpr std::size_t brotli_bytes(std::uint64_t cap_bytes) noexcept {
+  return kBrotliTableBytes + 3 * std::min<std::size_t>(cap_bytes, kBrotliWindowBytes);
+}
+// The most memory any decoder takes for an output of at most `cap_bytes`.
+constexpr std::size_t decoder_bytes(std::uint64_t cap_bytes) noexcept {
+  return std::max(brotli_bytes(cap_bytes), kZstdBytes);
+}
 
 class StreamDecoder {
  public:

@@ -19,16 +19,22 @@ using base::Code;
 namespace {
 
 constexpr base::Duration kLinger = std::chrono::seconds(1);
+// How much of a refused body is read, and for how long, so that whoever is still sending it gets to
+// see the answer.
+constexpr std::uint64_t kDropBytes = 256 * base::kMiB;
+constexpr base::Duration kDropTime = std::chrono::seconds(10);
 constexpr std::size_t kByReferenceBytes =
     32 * base::kKiB;  // below it a copy is cheaper than a second call
 
 }  // namespace
 
 CoreContext::CoreContext(const Router& router_in, Ingress& ingress_in, runtime::Meters& meters,
-                         observe::Log log_in, const platform::Clock& clock_in, std::uint64_t seed)
+                         const ServerLogs& logs, const platform::Clock& clock_in,
+                         std::uint64_t seed)
     : router(router_in),
       ingress(ingress_in),
-      log(log_in),
+      log(logs.log),
+      access(logs.access),
       clock(clock_in),
       random(seed),
       connections_total(meters.counter(metrics::kConnectionsTotal)),
@@ -90,6 +96,7 @@ platform::Task<void> Connection::serve() {
       const bool arrived = co_await await_request();
       if (!arrived) co_return;
     }
+    if (wire_.turn_is_over()) co_await wire_.give_way();
     if (!borrowed.work) borrowed.work = core_.works.take();
     Work* const work = borrowed.work.get();
     begin_request(*work);
@@ -123,9 +130,9 @@ platform::Task<void> Connection::turn_away(base::Error error) {
   begin_request(*work);
   work->request.corr_id = core_.new_corr_id();
   Response response = refuse(*work, error);
-  work->meters->answered(response.status, base::Duration::zero());
   work->head = RequestHead();
   const WireEnd sent = co_await send(work.get(), &response);
+  answered(*work, response, sent);
   work->clear();
   core_.works.give_back(std::move(work));
   if (sent == WireEnd::None) co_await wire_.linger(kLinger);
@@ -186,9 +193,10 @@ platform::Task<bool> Connection::answer_one(Work* work) {
   work->keep_alive = work->head.keep_alive && work->refusal.message.empty() && !response.close &&
                      !body_left && !retiring_ && !core_.draining;
   const WireEnd sent = co_await send(work, &response);
-  const platform::TimePoint now = platform::Executor::current()->now();
-  work->meters->answered(response.status, now - work->started);
+  answered(*work, response, sent);
   work->permit = {};
+  const bool still_sending = body_left && !work->body->timed_out();
+  if (still_sending && sent == WireEnd::None) co_await drop_body(work);
   work->body.reset();
   core_.buffers.give_back(std::move(work->head_buffer));
   if (sent == WireEnd::TimedOut) core_.write_timeouts.add();
@@ -197,6 +205,58 @@ platform::Task<bool> Connection::answer_one(Work* work) {
     co_return false;
   }
   co_return work->keep_alive;
+}
+
+// Counts an answer and writes its line, if anybody wants one. A refusal has one at debug as well,
+// so that its correlation id leads somewhere without an access log.
+void Connection::answered(Work& work, const Response& response, WireEnd sent) {
+  wire_.spend(Wire::kRequestBytes);
+  const base::Duration took = platform::Executor::current()->now() - work.started;
+  work.meters->answered(response.status, took);
+  using observe::Level;
+  if (core_.access.enabled(Level::kInfo)) {
+    tell(core_.access, Level::kInfo, work, response, sent, took);
+  }
+  if (response.status >= 400 && core_.log.enabled(Level::kDebug)) {
+    tell(core_.log, Level::kDebug, work, response, sent, took);
+  }
+}
+
+void Connection::tell(const observe::Log& log, observe::Level level, const Work& work,
+                      const Response& response, WireEnd sent, base::Duration took) {
+  const Request& request = work.request;
+  const bool has_body = work.head.method != Method::Head && !response.no_content_length;
+  std::string_view route = "unmatched";
+  if (request.route != nullptr) route = request.route->pattern;
+  const std::string_view end = sent == WireEnd::None       ? "sent"
+                               : sent == WireEnd::TimedOut ? "timed-out"
+                                                           : "cut";
+  const observe::Value token =
+      request.token.empty() ? observe::Value("") : observe::Value(observe::Redacted(request.token));
+  log.with(request.corr_id)
+      .log(level, response.status < 400 ? "request" : "request refused",
+           {{"method", work.head.method_text},
+            {"route", route},
+            {"status", response.status},
+            {"code", response.error_code},
+            {"bytes", has_body ? response.content_length() : 0},
+            {"end", end},
+            {"duration_us", std::chrono::duration_cast<std::chrono::microseconds>(took).count()},
+            {"tenant", request.tenant},
+            {"token", token}});
+}
+
+// The connection ends after this answer, but not before its client had the time to see it: one that
+// is still sending would hear of a reset instead.
+platform::Task<void> Connection::drop_body(Work* work) {
+  BodyReader& body = *work->body;
+  if (!body.start_dropping(runtime::Deadline::in(kDropTime))) co_return;
+  for (std::uint64_t dropped = 0; dropped < kDropBytes;) {
+    if (body.finished() || retiring_ || core_.draining) co_return;
+    const base::Result<base::ByteView> piece = co_await body.next_raw();
+    if (!piece) co_return;
+    dropped += piece->size();
+  }
 }
 
 Response Connection::refuse(Work& work, const base::Error& error) {
@@ -251,7 +311,7 @@ std::optional<Response> Connection::admit(Work& work) {
     core_.ingress.rejections.of(coding.error().code).add();
     return refuse(work, coding.error());
   }
-  work.body.emplace(wire_, work.head, settings, *coding);
+  work.body.emplace(wire_, work.head, settings, *coding, core_.decoders);
   request.body = &*work.body;
   if (match.route->weight == Weight::Light) return std::nullopt;
   base::Result<runtime::Limit::Permit> permit =
@@ -266,7 +326,7 @@ platform::Task<Response> Connection::respond(Work* work) {
   wire_.consume(work->head_bytes);
   // Reading a body reuses the buffer the head's views point into: keep those bytes apart.
   if (work->head.has_body()) work->head_buffer = wire_.detach();
-  work->body.emplace(wire_, work->head, *work->settings, Coding::Identity);
+  work->body.emplace(wire_, work->head, *work->settings, Coding::Identity, core_.decoders);
   std::optional<Response> refused = admit(*work);
   if (refused) co_return std::move(*refused);
   std::string what;
@@ -321,20 +381,24 @@ platform::Task<WireEnd> Connection::send(Work* work, Response* response) {
   co_return end;
 }
 
-// Small bodies are copied into the packet that carries the head; large ones go by reference.
+// Small bodies are copied into the packet that carries the head; large ones go by reference. What
+// the socket does not take at once waits for its reader, who may be slow: from then on the request
+// is not in flight any more.
 platform::Task<WireEnd> Connection::send_whole(Work* work, base::ByteView head, base::ByteView body,
                                                const platform::SendMemory* memory) {
   const base::Duration timeout = work->settings->write_timeout;
   WireEnd end = WireEnd::None;
   if (memory != nullptr && body.size() >= kByReferenceBytes) {
     const bool done = wire_.try_send(head, *memory, body, end);
-    if (!done && end == WireEnd::None) end = co_await wire_.send(head, memory, body, timeout);
-    co_return end;
+    if (done || end != WireEnd::None) co_return end;
+    work->permit = {};
+    co_return co_await wire_.send(head, memory, body, timeout);
   }
   std::array<base::ByteView, 2> spans = {head, body};
   const bool done = wire_.try_write(spans, end);
-  if (!done && end == WireEnd::None) end = co_await wire_.write(spans, timeout);
-  co_return end;
+  if (done || end != WireEnd::None) co_return end;
+  work->permit = {};
+  co_return co_await wire_.write(spans, timeout);
 }
 
 // A body that comes in pieces. If it fails half-way or ends early the connection is cut.
@@ -347,7 +411,7 @@ platform::Task<WireEnd> Connection::send_source(Work* work, std::string_view hea
     if (left > 0) piece = co_await response->source->next();
     if (!piece || piece->size() > left || (left > 0 && piece->empty())) co_return WireEnd::Closed;
     left -= piece->size();
-    const WireEnd end = co_await wire_.write({front, *piece}, work->settings->write_timeout);
+    const WireEnd end = co_await send_whole(work, front, *piece, nullptr);
     if (end != WireEnd::None) co_return end;
     front = {};
   }

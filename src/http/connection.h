@@ -50,18 +50,25 @@ struct RequestWork {
   }
 };
 
+struct ServerLogs {
+  observe::Log log;
+  observe::Log access;  // a line per request, if it is on
+};
+
 // What the connections of one core share. Lives as long as the core's server.
 struct CoreContext {
   CoreContext(const Router& router_in, Ingress& ingress_in, runtime::Meters& meters,
-              observe::Log log_in, const platform::Clock& clock_in, std::uint64_t seed);
+              const ServerLogs& logs, const platform::Clock& clock_in, std::uint64_t seed);
 
   const Router& router;
   Ingress& ingress;
   observe::Log log;
+  observe::Log access;
   const platform::Clock& clock;
   platform::FastRandom random;
   BufferPool buffers;
   Pool<RequestWork> works;
+  runtime::Semaphore decoders{kDecodersPerCore};
   std::shared_ptr<const ServerSettings> settings;
   bool draining = false;
   runtime::Counter& connections_total;
@@ -111,12 +118,16 @@ class Connection {
   platform::Task<WireEnd> send(Work* work, Response* response);
   platform::Task<WireEnd> send_whole(Work* work, base::ByteView head, base::ByteView body,
                                      const platform::SendMemory* memory);
+  platform::Task<void> drop_body(Work* work);
   platform::Task<WireEnd> send_source(Work* work, std::string_view head, Response* response);
   base::Result<void> route(Work& work);
   std::optional<Response> admit(Work& work);
   Response unrouted(Work& work, const Router::Match& match);
   Response refuse(Work& work, const base::Error& error);
   void begin_request(Work& work);
+  void answered(Work& work, const Response& response, WireEnd sent);
+  void tell(const observe::Log& log, observe::Level level, const Work& work,
+            const Response& response, WireEnd sent, base::Duration took);
   // The head; with `framed`, only what comes before the prepared lines.
   std::string_view render_head(Work& work, const Response& response, bool framed);
 

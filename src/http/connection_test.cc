@@ -56,6 +56,15 @@ class ConnectionTest : public ServerTest {
     server_->add(Method::Put, "/echo", echo);
     server_->add(Method::Put, "/refuse", refuse);
   }
+  // Until everything is out, or for a while.
+  void send_all(RawClient& client, std::string text) {
+    const base::Duration begun = now();
+    while (!text.empty() && now() - begun < 10s) {
+      client.send_some(text);
+      world_.run_for(1ms);
+    }
+    EXPECT_EQ(text.size(), 0U);
+  }
   void streamed(std::deque<std::string> pieces, std::uint64_t announced) {
     server_->get("/stream", [pieces, announced](Request*) { return stream(pieces, announced); });
     start();
@@ -178,6 +187,97 @@ TEST_F(ConnectionTest, ARefusedUploadIsSwallowedForAWhileSoThatTheAnswerArrives)
   EXPECT_FALSE(client->reset);
 }
 
+// More than sockets hold: a client that only looks once everything is sent.
+TEST_F(ConnectionTest, ARefusedBodyIsReadToItsEndAndDropped) {
+  start();
+  const auto client = connect();
+  constexpr std::size_t kBody = 16 * base::kMiB;
+  std::string rest = "PUT /refuse HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(kBody) +
+                     "\r\n\r\n" + std::string(kBody, 'x');
+  send_all(*client, std::move(rest));
+  EXPECT_EQ(client->answer().status, 413);
+  EXPECT_TRUE(client->wait_closed());
+  EXPECT_FALSE(client->reset);
+}
+
+TEST_F(ConnectionTest, ARefusedChunkedBodyIsReadToItsEndAndDropped) {
+  start();
+  const auto client = connect();
+  std::string rest = "PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 100; ++i) rest += "20000\r\n" + std::string(0x20000, 'x') + "\r\n";
+  rest += "0\r\n\r\n";
+  send_all(*client, std::move(rest));
+  EXPECT_EQ(client->answer().status, 413);
+  EXPECT_TRUE(client->wait_closed(100ms)) << "the end of the body ends the wait for it";
+  EXPECT_FALSE(client->reset);
+}
+
+TEST_F(ConnectionTest, ARefusedBodyThatNeverEndsIsCutOffInTime) {
+  start();
+  const auto client = connect();
+  client->send("PUT /refuse HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n");
+  EXPECT_EQ(client->answer().status, 413);
+  const base::Duration begun = now();
+  while (!client->closed && now() - begun < 60s) {
+    std::string more(100'000, 'x');
+    client->send_some(more);
+    world_.run_for(10ms);
+  }
+  EXPECT_LE(now() - begun, 12s);
+}
+
+TEST_F(ConnectionTest, AStopDoesNotWaitForARefusedBody) {
+  start();
+  const auto client = connect();
+  client->send("PUT /refuse HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n");
+  EXPECT_EQ(client->answer().status, 403);
+  server_->stop();
+  EXPECT_EQ(world_.run_until([&] { return server_->stopped(); }, 1100ms), sim::Outcome::Done);
+}
+
+// Counts whose requests are handled; the first one of all lets the other client speak.
+struct Turns {
+  std::function<void()> on_first;
+  int greedy = 0;
+  std::optional<int> before_other;  // how many of the greedy one's came before the other's
+};
+
+Task<Response> greedy_turn(Turns* turns) {
+  if (++turns->greedy == 1) turns->on_first();
+  co_return Response::text(200, "", "text/plain");
+}
+
+Task<Response> other_turn(Turns* turns) {
+  if (!turns->before_other) turns->before_other = turns->greedy;
+  co_return Response::text(200, "", "text/plain");
+}
+
+// However much one client has sent at once, others of the same core get their turn in between.
+TEST(Connection, APipeliningClientLetsOthersHaveTheirTurn) {
+  sim::WorldOptions options = exact_world();
+  options.job_cost = 100us;
+  sim::World world(3, options);
+  sim::Node& node = world.add_node();
+  sim::Node& peer = world.add_node();
+  TestServer server(world, node);
+  Turns turns;
+  server.get("/greedy", [&](Request*) { return greedy_turn(&turns); });
+  server.get("/other", [&](Request*) { return other_turn(&turns); });
+  const platform::Endpoint endpoint = server.start();
+  RawClient greedy(world, peer, endpoint);
+  RawClient other(world, peer, endpoint);
+  turns.on_first = [&] { other.send("GET /other HTTP/1.1\r\nHost: x\r\n\r\n"); };
+  std::string rest;
+  constexpr int kRequests = 1500;
+  for (int i = 0; i < kRequests; ++i) rest += "GET /greedy HTTP/1.1\r\nHost: x\r\n\r\n";
+  greedy.send(rest);
+  EXPECT_EQ(world.run_until([&] { return turns.greedy == kRequests && turns.before_other; }, 10s),
+            sim::Outcome::Done);
+  // The other request is a trip away, ten jobs and a few of the simulation; each of the greedy one
+  // answers sixteen.
+  EXPECT_LT(*turns.before_other, kRequests / 2);
+}
+
 TEST_F(ConnectionTest, AFailingHandlerIs500LoggedAndTheConnectionGoesOn) {
   start();
   const auto client = connect();
@@ -271,6 +371,33 @@ TEST_F(ConnectionTest, ADribblingHeadGetsNoMoreTimeThanASilentOne) {
   const Answer answer = client->answer();
   EXPECT_EQ(answer.status, 408);
   EXPECT_EQ(since_start(answer.at) - begun, kTrip + 5s + kTrip);
+}
+
+// Whoever does not read holds a connection, and no place among the requests that are worked on.
+TEST_F(ConnectionTest, AnAnswerThatWaitsForItsReaderIsNotInFlight) {
+  server_.reset();
+  ServerSettings settings = test_settings();
+  settings.max_inflight = 1;
+  make(settings);
+  server_->get("/", hello);
+  server_->get("/large", large);
+  server_->get("/stream", [](Request*) {
+    return stream({std::string(base::kMiB, 'a'), std::string(base::kMiB, 'b')}, 2 * base::kMiB);
+  });
+  start();
+  for (const std::string_view path : {"/large", "/stream"}) {
+    const auto slow_reader = connect();
+    slow_reader->stop_reading();
+    slow_reader->send("GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    world_.run_for(1s);
+    EXPECT_EQ(counted("http_connections"), 1);
+    EXPECT_EQ(counted("http_inflight_requests"), 0);
+    const auto other = connect();
+    EXPECT_EQ(other->ask(kGet).status, 200) << "behind a slow reader of " << path;
+    other->leave();
+    slow_reader->leave();
+    world_.run_for(1s);
+  }
 }
 
 TEST_F(ConnectionTest, AReaderWithoutProgressIsCutOffAtTheWriteTimeoutExactly) {

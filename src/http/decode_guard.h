@@ -1,4 +1,4 @@
-// DecodeGuard: decodes a request body while it streams in, and stops a bomb before it goes off.
+// DecodeGuard: decodes a request body piece by piece, and stops a bomb before it goes off.
 //
 // Two limits hold at every step, not only at the end: the decoded size (DecodedCap, 413) and the
 // ratio of bytes produced to bytes consumed so far (DecodedRatio, 413). The ratio is looked at only
@@ -26,6 +26,10 @@ namespace ron::http {
 // several codings are nested, UnsupportedMedia (415) for one we do not know.
 Checked<Coding> content_coding(const FieldTable& fields) noexcept;
 Checked<Coding> parse_content_coding(std::string_view value) noexcept;
+
+// Bodies a core decodes at once; others wait. Decoding never waits for a client, so more would only
+// take more memory.
+inline constexpr std::size_t kDecodersPerCore = 2;
 
 struct DecodeLimits {
   std::uint64_t cap_bytes = base::limits::kDecodedBytes;

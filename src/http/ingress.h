@@ -8,7 +8,8 @@
 //   4. decode guard                             unknown and nested codings are refused unread (415,
 //   413)
 //   5. rate limit                               cheap, so it protects everything behind it (429)
-//   6. in-flight limit                          bounds memory and latency of admitted work (429)
+//   6. in-flight limit                          bounds memory and latency of admitted work (429);
+//   an answer that waits for its reader is no work: stage 1 bounds those
 //   7. deadline                                 admitted work knows when nobody waits any more
 //   (504)
 //   8. capability                               cryptography only for requests that fit (401, 403)

@@ -33,6 +33,7 @@ struct Request {
   BodyReader* body = nullptr;
   // What the capability stage found; services read it through their own types. Empty: anonymous.
   std::string tenant;
+  std::string token;  // the fingerprint of a genuine one
   std::uint64_t grant_max_bytes = UINT64_MAX;
   bool grant_full = false;  // the capability has the route's full_scope
 };

@@ -30,6 +30,7 @@ Response Response::error(const base::Error& error, const base::Ulid& corr_id) {
   for (const auto& [key, value] : error.details) json.key(key).value(value);
   json.end_object().end_object().end_object();
   Response response = Response::json(code.status, std::move(body));
+  response.error_code = code.name;
   if (retry_after > 0) response.add("Retry-After", std::to_string(retry_after));
   if (error.code == base::Code::Unauthorized) response.add("WWW-Authenticate", "Bearer");
   return response;

@@ -46,6 +46,7 @@ class Response {
   void add(std::string_view name, std::string_view value);
 
   int status = 200;
+  std::string_view error_code{};      // the envelope's, for the log
   std::string lines;                  // `Name: value\r\n` each
   std::string_view prepared_lines{};  // the same, kept alive by owner
   std::shared_ptr<const void> owner;

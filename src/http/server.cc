@@ -24,8 +24,8 @@ class Server::Core {
   Core(const ServerParts& parts, platform::Executor& executor,
        std::shared_ptr<const ServerSettings> settings)
       : home(executor),
-        context_(*parts.router, *parts.ingress, *parts.meters, parts.log, parts.host.clock,
-                 parts.host.random.next()),
+        context_(*parts.router, *parts.ingress, *parts.meters, {parts.log, parts.access},
+                 parts.host.clock, parts.host.random.next()),
         net_(parts.host.net),
         accept_failures_(parts.meters->counter(metrics::kAcceptFailuresTotal)),
         connection_tasks_(*parts.meters, "connection"),

@@ -27,6 +27,7 @@ struct ServerParts {
   Ingress* ingress;
   runtime::Meters* meters;
   observe::Log log;
+  observe::Log access{};  // a line per request, if it is on
 };
 
 class Server {

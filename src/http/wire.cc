@@ -76,7 +76,10 @@ IoResult Wire::try_fill() noexcept {
   if (!buffer_ || end_ == ReadBuffer::kBytes || begin_ == end_) make_room();
   const IoResult result =
       stream_->try_read({buffer_->bytes.data() + end_, ReadBuffer::kBytes - end_});
-  if (result.ok()) end_ += result.bytes;
+  if (result.ok()) {
+    end_ += result.bytes;
+    spend(result.bytes);
+  }
   return result;
 }
 
@@ -89,6 +92,7 @@ platform::Task<WireEnd> Wire::fill() {
     }
     release_if_empty();
     co_await stream_->readable().wait();
+    spent_ = 0;
     if (!timed_out_ && !stream_->readable().is_set()) co_return WireEnd::Interrupted;
   }
   co_return WireEnd::TimedOut;
@@ -109,8 +113,11 @@ platform::Task<WireEnd> Wire::read_exactly(base::MutableBytes into, base::Durati
     if (result.ok()) {
       into = into.subspan(result.bytes);
       note_progress(left, into.size(), timeout, latest);
+      spend(result.bytes);
+      if (turn_is_over()) co_await give_way();
     } else if (result.would_block()) {
       co_await stream_->readable().wait();
+      spent_ = 0;
     } else {
       co_return WireEnd::Closed;
     }
@@ -126,6 +133,7 @@ bool Wire::try_write(std::array<base::ByteView, 2>& spans, WireEnd& end) noexcep
     end = WireEnd::Closed;
     return false;
   }
+  spend(result.bytes);
   std::size_t written = result.bytes;
   for (base::ByteView& span : spans) {
     const std::size_t taken = std::min(written, span.size());
@@ -147,8 +155,10 @@ platform::Task<WireEnd> Wire::write(std::array<base::ByteView, 2> spans, base::D
       }
       if (end != WireEnd::None) co_return end;
       note_progress(left, spans[0].size() + spans[1].size(), timeout);
+      if (turn_is_over()) co_await give_way();
     } else {
       co_await stream_->writable().wait();
+      spent_ = 0;
     }
   }
   co_return WireEnd::TimedOut;
@@ -172,7 +182,10 @@ bool Wire::try_send(base::ByteView& head, const platform::SendMemory& memory, ba
     if (!head.empty()) return false;
   }
   const IoResult result = stream_->try_send(memory, piece);
-  if (result.ok()) piece = piece.subspan(result.bytes);
+  if (result.ok()) {
+    piece = piece.subspan(result.bytes);
+    spend(result.bytes);
+  }
   if (!result.ok() && !result.would_block()) end = WireEnd::Closed;
   return piece.empty();
 }
@@ -185,6 +198,7 @@ platform::Task<WireEnd> Wire::send(base::ByteView head, const platform::SendMemo
   while (!timed_out_) {
     if (!stream_->writable().is_set()) {
       co_await stream_->writable().wait();
+      spent_ = 0;
       continue;
     }
     if (try_send(head, *memory, piece, end)) {
@@ -193,6 +207,7 @@ platform::Task<WireEnd> Wire::send(base::ByteView head, const platform::SendMemo
     }
     if (end != WireEnd::None) co_return end;
     note_progress(left, head.size() + piece.size(), timeout);
+    if (turn_is_over()) co_await give_way();
   }
   co_return WireEnd::TimedOut;
 }
@@ -206,9 +221,11 @@ platform::Task<void> Wire::linger(base::Duration timeout) {
     begin_ = end_ = 0;
     if (result.ok()) {
       dropped += result.bytes;
+      if (turn_is_over()) co_await give_way();
     } else if (result.would_block()) {
       release_if_empty();
       co_await stream_->readable().wait();
+      spent_ = 0;
     } else {
       co_return;
     }

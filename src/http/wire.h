@@ -17,6 +17,7 @@
 #include "http/pool.h"
 #include "platform/net.h"
 #include "platform/task.h"
+#include "platform/wait.h"
 
 namespace ron::http {
 
@@ -35,6 +36,10 @@ class Wire : private platform::Timer {
  public:
   // What counts as progress: less than this per timeout is a peer that dribbles, in or out.
   static constexpr std::size_t kProgressBytes = 4 * base::kKiB;
+  // A connection that finds work without ever waiting lets its core's others have their turn after
+  // this much, and a request counts as so much besides its bytes.
+  static constexpr std::size_t kTurnBytes = base::kMiB;
+  static constexpr std::size_t kRequestBytes = 64 * base::kKiB;
 
   Wire(std::unique_ptr<platform::Stream> stream, BufferPool& pool);
   Wire(const Wire&) = delete;
@@ -53,6 +58,14 @@ class Wire : private platform::Timer {
   std::unique_ptr<ReadBuffer> detach();
   // Gives the buffer back when it is empty.
   void release_if_empty() noexcept;
+
+  // What was done since the wire last waited, in bytes. Once the turn is over, await give_way().
+  void spend(std::size_t bytes) noexcept { spent_ += bytes; }
+  [[nodiscard]] bool turn_is_over() const noexcept { return spent_ >= kTurnBytes; }
+  platform::Yield give_way() noexcept {
+    spent_ = 0;
+    return platform::Yield();
+  }
 
   // Watchdog: what is waited for must happen before `at`. Cheap: the timer itself is moved rarely.
   void watch(platform::TimePoint at) noexcept;
@@ -110,6 +123,7 @@ class Wire : private platform::Timer {
   std::unique_ptr<ReadBuffer> buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
+  std::size_t spent_ = 0;
   platform::TimePoint guard_at_ = platform::kNever;
   bool timed_out_ = false;
 };

@@ -1,7 +1,12 @@
 // BlockingPool: a bounded place for work that would stall a core: big hashes, embedded databases,
-// file-system metadata. The queue rejects when full; nothing waits to be queued.
+// file-system metadata.
+//
+// A full queue says nothing about the disk, so nobody is refused because of it: callers stand in
+// line, first come first served. A caller's place is in its own frame, so the line is never longer
+// than the work that was admitted elsewhere.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -18,6 +23,9 @@ namespace ron::platform {
 
 // Threads of a host's pool, unless it is told otherwise.
 inline constexpr std::size_t kBlockingThreads = 4;
+// How long a caller waits for a place before it takes the threads for stuck. A healthy disk empties
+// the queue many times over in that time, and it is shorter than the requests' usual deadline.
+inline constexpr std::chrono::seconds kBlockingPatience{10};
 
 class BlockingPool {
  public:
@@ -26,8 +34,9 @@ class BlockingPool {
   BlockingPool& operator=(const BlockingPool&) = delete;
   virtual ~BlockingPool() = default;
 
-  // Runs `work` on a pool thread and resumes here with its result; Busy when the queue is full.
-  // Cancel-safe: if the caller is aborted the work still runs, and its result is dropped.
+  // Runs `work` on a pool thread and resumes here with its result. Waits for a place in the queue;
+  // Busy when none came free for kBlockingPatience. Cancel-safe: work that is queued still runs
+  // when its caller is aborted, and its result is dropped; work still in line goes with the caller.
   template <class Work>
   Task<base::Result<std::invoke_result_t<Work>>> run(Work work);
 
@@ -35,8 +44,44 @@ class BlockingPool {
   [[nodiscard]] virtual std::size_t capacity() const noexcept = 0;
 
  protected:
-  // Queues a closure; false when full. It may run on any thread.
-  virtual bool try_submit(std::move_only_function<void()> work) = 0;
+  using Closure = std::move_only_function<void()>;
+
+  // Queues the closure, which may run on any thread; false when full, and it stays with the caller.
+  virtual bool try_submit(Closure& work) = 0;
+  // Lets the first in line have what places there are. To be called, without a lock of the queue,
+  // whenever one came free. Any thread.
+  void fill_places() noexcept;
+  // Those in line are forgotten: their work is never run.
+  void drop_line() noexcept;
+
+ private:
+  // A caller's closure on its way into the queue. Any thread may take it from here.
+  class Place {
+   public:
+    Place(BlockingPool& pool, Closure work);
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    ~Place() { leave(); }
+
+    // Steps out of the line; false when it is in the queue, or was, and not in line any more.
+    bool leave() noexcept;
+    // As it was when the caller came.
+    [[nodiscard]] bool had_to_wait() const noexcept { return had_to_wait_; }
+
+   private:
+    friend class BlockingPool;
+    BlockingPool& pool_;
+    Closure work_;
+    bool had_to_wait_ = false;
+    bool in_line_ = false;  // guarded by the pool's line_mutex_, as the rest
+    Place* previous_ = nullptr;
+    Place* next_ = nullptr;
+  };
+  void remove_from_line(Place& place) noexcept;
+
+  std::mutex line_mutex_;   // taken before the queue's
+  Place* first_ = nullptr;  // guarded by line_mutex_
+  Place* last_ = nullptr;   // guarded by line_mutex_
 };
 
 namespace detail {
@@ -78,13 +123,17 @@ Task<base::Result<std::invoke_result_t<Work>>> BlockingPool::run(Work work) {
   Parker parker;
   Waiter waiter(parker);
   const detail::BlockingWait<T> wait(*call, waiter);
-  const bool queued = try_submit([call, run = std::move(work)]() mutable {
+  Place place(*this, [call, run = std::move(work)]() mutable {
     T value = run();
     const std::lock_guard lock(call->mutex);
     call->value.emplace(std::move(value));
     if (call->waiter != nullptr) std::exchange(call->waiter, nullptr)->wake();
   });
-  if (!queued) co_return base::fail(base::Code::Busy, "the blocking pool's queue is full");
+  if (place.had_to_wait()) {
+    const bool done = co_await parker.park(parker.executor().now() + kBlockingPatience);
+    if (done) co_return std::move(*call->value);
+    if (place.leave()) co_return base::fail(base::Code::Busy, "the blocking pool is stuck");
+  }
   co_await parker.park(kNever);
   co_return std::move(*call->value);
 }

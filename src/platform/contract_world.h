@@ -165,7 +165,7 @@ inline std::vector<ContractCase> contract_cases() {
       {"SimRough",
        [](std::uint64_t seed) -> std::unique_ptr<ContractWorld> {
          sim::FaultPlan plan = sim::FaultPlan::rough();
-         plan.reset_segment = plan.refuse_connect = plan.reject_blocking = 0;
+         plan.reset_segment = plan.refuse_connect = 0;
          return std::make_unique<SimContractWorld>(seed, plan);
        },
        50},

@@ -40,7 +40,7 @@ class Job {
  private:
   friend class JobList;
   friend class Executor;
-  enum class Place : std::uint8_t { Nowhere, Local, Inbox };
+  enum class Place : std::uint8_t { Nowhere, Local, Inbox, Deferred };
 
   Run run_;
   Job* previous_ = nullptr;
@@ -117,6 +117,9 @@ class Executor {
   // Queues the job; it runs later on this executor's thread. Any thread may call it. A job that is
   // queued already stays where it is.
   virtual void post(Job& job) noexcept = 0;
+  // Queues the job behind everything that is ready, sockets and timers included: so work that could
+  // go on for ever lets others have their turn. Own thread only.
+  virtual void defer(Job& job) noexcept { post(job); }
   // Takes a queued job back; false if it was not queued. Own thread only.
   virtual bool unpost(Job& job) noexcept = 0;
 

@@ -145,4 +145,27 @@ class Event {
   Wait* waiting_ = nullptr;
 };
 
+// Suspends until everything else that is ready on this executor has had its turn, sockets and
+// timers included. Cancel-safe.
+class [[nodiscard]] Yield : private Job {
+ public:
+  Yield() noexcept : Job(&Yield::resumed), executor_(*Executor::current()) {}
+  Yield(const Yield&) = delete;
+  Yield& operator=(const Yield&) = delete;
+  ~Yield() { executor_.unpost(*this); }
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> frame) noexcept {
+    frame_ = frame;
+    executor_.defer(*this);
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  static void resumed(Job& job) noexcept { static_cast<Yield&>(job).frame_.resume(); }
+
+  Executor& executor_;
+  std::coroutine_handle<> frame_;
+};
+
 }  // namespace ron::platform

@@ -173,6 +173,26 @@ TEST_F(WaitTest, AWaiterResumesOnItsOwnExecutor) {
   EXPECT_EQ(seen, &node_.core(0));
 }
 
+Task<void> spin(int* turns) {
+  for (;;) {
+    ++*turns;
+    co_await Yield();
+  }
+}
+
+TEST_F(WaitTest, YieldLetsOthersRunAndEndsWithItsFrame) {
+  int turns = 0;
+  int others = 0;
+  auto spinning = std::make_unique<Root>(node_.core(), spin(&turns));
+  const Root other(node_.core(), spin(&others));
+  EXPECT_EQ(world_.run_until([&] { return turns > 10 && others > 10; }, 1s), sim::Outcome::Done);
+  spinning.reset();
+  const int before = turns;
+  const int seen = others;
+  EXPECT_EQ(world_.run_until([&] { return others > seen + 10; }, 1s), sim::Outcome::Done);
+  EXPECT_EQ(turns, before);
+}
+
 Task<void> take(std::shared_ptr<Completion<int>> completion, int* out) {
   *out = co_await Completion<int>::wait(completion);
 }

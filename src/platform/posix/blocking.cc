@@ -19,7 +19,7 @@ std::size_t ThreadPool::depth() const noexcept {
   return count_;
 }
 
-bool ThreadPool::try_submit(std::move_only_function<void()> work) {
+bool ThreadPool::try_submit(Closure& work) {
   {
     const std::lock_guard lock(mutex_);
     if (stopping_ || count_ == ring_.size()) return false;
@@ -31,7 +31,7 @@ bool ThreadPool::try_submit(std::move_only_function<void()> work) {
 
 void ThreadPool::serve() {
   for (;;) {
-    std::move_only_function<void()> work;
+    Closure work;
     {
       std::unique_lock lock(mutex_);
       ready_.wait(lock, [this] { return count_ > 0 || stopping_; });
@@ -40,6 +40,7 @@ void ThreadPool::serve() {
       head_ = (head_ + 1) % ring_.size();
       --count_;
     }
+    fill_places();
     work();
   }
 }

@@ -20,12 +20,12 @@ class ThreadPool final : public BlockingPool {
   [[nodiscard]] std::size_t capacity() const noexcept override { return ring_.size(); }
 
  private:
-  bool try_submit(std::move_only_function<void()> work) override;
+  bool try_submit(Closure& work) override;
   void serve();
 
   mutable std::mutex mutex_;
   std::condition_variable ready_;
-  std::vector<std::move_only_function<void()>> ring_;  // guarded by mutex_, as the rest
+  std::vector<Closure> ring_;  // guarded by mutex_, as the rest
   std::size_t head_ = 0;
   std::size_t count_ = 0;
   bool stopping_ = false;

@@ -57,7 +57,7 @@ FileDone perform_blocking(FileOp& op) {
   return {error, std::move(op.pieces)};
 }
 
-// Runs a call that returns an errno on the pool; a full pool is EAGAIN.
+// Runs a call that returns an errno on the pool; a stuck pool is EAGAIN.
 Task<int> on_pool(BlockingPool* pool, std::move_only_function<int()> call) {
   base::Result<int> done = co_await pool->run(std::move(call));
   co_return done ? *done : EAGAIN;
@@ -202,10 +202,12 @@ Task<FileDone> PosixDisk::perform(std::unique_ptr<FileOp> op) {
   }
   if (Ring* const ring = current_ring(); ring != nullptr) {
     const std::shared_ptr<Completion<FileDone>> completion = op->completion;
-    if (!ring->start(op)) co_return FileDone{EAGAIN, {}};
-    FileDone done = co_await Completion<FileDone>::wait(completion);
-    co_return done;
+    if (ring->start(op)) {
+      FileDone done = co_await Completion<FileDone>::wait(completion);
+      co_return done;
+    }
   }
+  // Without a ring, or with one that has all it may have in flight.
   base::Result<FileDone> done =
       co_await pool_.run([work = std::move(op)]() mutable { return perform_blocking(*work); });
   co_return done ? std::move(*done) : FileDone{EAGAIN, {}};

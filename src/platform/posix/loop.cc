@@ -69,6 +69,7 @@ void Loop::post(Job& job) noexcept {
       // Queued already, unless the loop has just taken it: then queue it again.
       if (move_place(job, Place::Local, Place::Local)) return;
       if (move_place(job, Place::Inbox, Place::Inbox)) return;
+      if (move_place(job, Place::Deferred, Place::Deferred)) return;
     }
     inbox_.push_back(job);
     wake = std::exchange(asleep_, false);
@@ -76,10 +77,16 @@ void Loop::post(Job& job) noexcept {
   if (wake) kick();
 }
 
+void Loop::defer(Job& job) noexcept {
+  if (move_place(job, Place::Nowhere, Place::Deferred)) deferred_.push_back(job);
+}
+
 bool Loop::unpost(Job& job) noexcept {
   if (place(job) == Place::Nowhere) return false;
   const std::lock_guard lock(inbox_mutex_);
-  (place(job) == Place::Local ? ready_ : inbox_).remove(job);
+  const Place where = place(job);
+  JobList& local = where == Place::Deferred ? deferred_ : ready_;
+  (where == Place::Inbox ? inbox_ : local).remove(job);
   set_place(job, Place::Nowhere);
   return true;
 }
@@ -92,6 +99,10 @@ void Loop::run_jobs() noexcept {
     move_place(job, Place::Local, Place::Nowhere);
     job.run();
   }
+  for (Job* job = deferred_.front(); job != nullptr; job = JobList::next(*job)) {
+    move_place(*job, Place::Deferred, Place::Local);
+  }
+  ready_.splice(deferred_);
 }
 
 // Moves what other threads posted into the ready queue; true if there is something to run.

@@ -46,6 +46,7 @@ class Loop final : public Executor {
   int add(int descriptor, IoSource& source) noexcept;
 
   void post(Job& job) noexcept override;
+  void defer(Job& job) noexcept override;
   bool unpost(Job& job) noexcept override;
   void arm(Timer& timer, TimePoint due) noexcept override { timers_.arm(timer, due); }
   void disarm(Timer& timer) noexcept override { timers_.disarm(timer); }
@@ -62,6 +63,7 @@ class Loop final : public Executor {
   int wake_ = -1;  // eventfd that ends a sleep
   TimePoint now_;
   JobList ready_;
+  JobList deferred_;  // for the next turn
   TimerHeap timers_;
   std::atomic<bool> stopping_ = false;
 

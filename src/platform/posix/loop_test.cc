@@ -6,6 +6,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "platform/test_support.h"
 
@@ -56,6 +58,54 @@ TEST(Loop, UnpostTakesAJobBackFromEitherQueue) {
   loop.post(first);
   loop.run();
   EXPECT_EQ(ran, 0);
+}
+
+struct Descriptors : IoSource {
+  explicit Descriptors(std::function<void()> what)
+      : IoSource(&Descriptors::go), call(std::move(what)) {}
+  static void go(IoSource& source, std::uint32_t) noexcept {
+    static_cast<Descriptors&>(source).call();
+  }
+  std::function<void()> call;
+};
+
+// A job that is never done goes on and on; a socket that has become ready does not wait for it.
+TEST(Loop, ADeferredJobLetsSocketsAndTimersGoFirst) {
+  Loop loop;
+  const int event = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+  int turns = 0;
+  int turns_before_socket = -1;
+  int turns_before_timer = -1;
+  Descriptors socket([&] { turns_before_socket = turns; });
+  Call busy([&] {
+    if (turns == 0) EXPECT_EQ(loop.add(event, socket), 0);
+    if (++turns == 1000) return loop.stop();
+    loop.defer(busy);
+  });
+  const Root timer(loop, test::pause(0ms), [&] { turns_before_timer = turns; });
+  loop.post(busy);
+  loop.run();
+  close(event);
+  EXPECT_EQ(turns_before_socket, 1);
+  EXPECT_LE(turns_before_timer, 2);
+}
+
+TEST(Loop, ADeferredJobCanBeTakenBack) {
+  Loop loop;
+  int ran = 0;
+  Call deferred([&] { ++ran; });
+  Call other([&] { ++ran; });
+  Call last([&] { loop.stop(); });
+  Call first([&] {
+    loop.defer(deferred);
+    loop.defer(other);
+    EXPECT_TRUE(loop.unpost(deferred));
+    EXPECT_FALSE(loop.unpost(deferred));
+    loop.defer(last);
+  });
+  loop.post(first);
+  loop.run();
+  EXPECT_EQ(ran, 1);
 }
 
 // Each poster writes its number before it posts; the job must see it, however the posts fall

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using rocksdb::Slice;
 using rocksdb::Status;
 
-constexpr auto kAskAgain = 2ms;  // between two tries at a full pool or a path in use
+constexpr auto kAskAgain = 2ms;  // between two tries at a path in use
 constexpr auto kPatience = 10s;  // then StorageBusy
 constexpr std::size_t kNoteBytes = 32;
 
@@ -36,21 +36,7 @@ Task<void> pause() {
 TimePoint patience_ends() { return Executor::current()->now() + kPatience; }
 bool past(TimePoint moment) { return Executor::current()->now() >= moment; }
 
-base::Error pool_full() { return {base::Code::StorageBusy, "the blocking pool's queue is full"}; }
-
-// Runs `work` on the pool, and offers it again while that is full.
-template <class Work>
-Task<base::Result<std::invoke_result_t<Work>>> insist(BlockingPool* pool, Work work) {
-  const auto kept = std::make_shared<Work>(std::move(work));
-  const TimePoint end = patience_ends();
-  for (;;) {
-    base::Result<std::invoke_result_t<Work>> done =
-        co_await pool->run([kept] { return (*kept)(); });
-    if (done) co_return done;
-    if (past(end)) co_return base::fail(pool_full());
-    co_await pause();
-  }
-}
+base::Error pool_stuck() { return {base::Code::StorageBusy, "the blocking pool is stuck"}; }
 
 std::string parent_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -213,7 +199,7 @@ class RocksKeyValue final : public KeyValue {
       return Value(std::move(found));
     };
     base::Result<base::Result<Value>> looked = co_await pool_.run(std::move(look));
-    if (!looked) co_return base::fail(pool_full());
+    if (!looked) co_return base::fail(pool_stuck());
     co_return std::move(*looked);
   }
 
@@ -224,7 +210,7 @@ class RocksKeyValue final : public KeyValue {
       return scan_waiting(*database, first, end, limit);
     };
     base::Result<base::Result<Pairs>> walked = co_await pool_.run(std::move(walk));
-    if (!walked) co_return base::fail(pool_full());
+    if (!walked) co_return base::fail(pool_stuck());
     co_return std::move(*walked);
   }
 
@@ -243,16 +229,16 @@ class RocksKeyValue final : public KeyValue {
     auto again = [database = database_, kept = std::move(changes)]() mutable {
       return write_waiting(*database->db, kept);
     };
-    base::Result<Status> written = co_await insist(&pool_, std::move(again));
-    if (!written) co_return base::fail(written.error());
+    base::Result<Status> written = co_await pool_.run(std::move(again));
+    if (!written) co_return base::fail(pool_stuck());
     if (!written->ok()) co_return base::fail(database_->error(*written));
     co_return base::Result<void>();
   }
 
   Task<base::Result<void>> flush() override {
     auto work = [database = database_] { return flush_waiting(*database); };
-    base::Result<base::Result<void>> flushed = co_await insist(&pool_, std::move(work));
-    if (!flushed) co_return base::fail(flushed.error());
+    base::Result<base::Result<void>> flushed = co_await pool_.run(std::move(work));
+    if (!flushed) co_return base::fail(pool_stuck());
     co_return std::move(*flushed);
   }
 
@@ -329,8 +315,8 @@ Task<base::Result<std::unique_ptr<KeyValue>>> RocksKeyValues::open(std::string p
   }
   auto hold = std::make_shared<PathHold>(paths_, path);
   auto work = [held = std::move(hold), options] { return open_waiting(held, options); };
-  base::Result<base::Result<DatabasePtr>> opened = co_await insist(&pool_, std::move(work));
-  if (!opened) co_return base::fail(opened.error());
+  base::Result<base::Result<DatabasePtr>> opened = co_await pool_.run(std::move(work));
+  if (!opened) co_return base::fail(pool_stuck());
   if (!*opened) co_return base::fail((*opened).error());
   co_return std::make_unique<RocksKeyValue>(pool_, std::move(**opened));
 }
@@ -342,8 +328,8 @@ Task<base::Result<void>> RocksKeyValues::destroy(std::string path) {
   }
   auto hold = std::make_shared<PathHold>(paths_, path);
   auto work = [held = std::move(hold)] { return destroy_waiting(held->path()); };
-  base::Result<base::Result<void>> destroyed = co_await insist(&pool_, std::move(work));
-  if (!destroyed) co_return base::fail(destroyed.error());
+  base::Result<base::Result<void>> destroyed = co_await pool_.run(std::move(work));
+  if (!destroyed) co_return base::fail(pool_stuck());
   co_return std::move(*destroyed);
 }
 

@@ -1,9 +1,9 @@
 // RocksKeyValues: key-value maps kept by RocksDB, one directory (0700, files 0600) per map.
 //
 // What memory holds is answered on the executor; whatever may wait for the disk runs on the
-// blocking pool. A full pool makes reads fail with StorageBusy; writes and flushes, which callers
-// have promised to others, are offered again for a while. An operation under way keeps its map
-// open, also when the caller is gone; opening or destroying the same path waits for it.
+// blocking pool, and only a pool whose threads are stuck makes them fail with StorageBusy. An
+// operation under way keeps its map open, also when the caller is gone; opening or destroying the
+// same path waits for it.
 //
 // Destroying a map that was not flushed loses what a crash would lose. It waits for compactions to
 // stop, a few milliseconds.

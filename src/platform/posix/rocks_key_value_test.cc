@@ -229,21 +229,27 @@ Task<void> flush_and_count(KeyValue* map, std::size_t* done) {
   EXPECT_TRUE((co_await map->flush()).has_value());
   ++*done;
 }
-Task<void> many_flushes(KeyValues* maps, std::string path) {
-  constexpr std::size_t kFlushes = 20;
+Task<void> scan_and_count(KeyValue* map, std::size_t* done) {
+  const auto pairs = co_await map->scan("", "", 10);
+  EXPECT_TRUE(pairs.has_value() && pairs->size() == 10U);
+  ++*done;
+}
+Task<void> many_at_once(KeyValues* maps, std::string path) {
+  constexpr std::size_t kCallers = 600;
   auto map = co_await maps->open(path, kSmall);
   EXPECT_TRUE((co_await write_half(map->get(), 0)).has_value());
   std::size_t done = 0;
-  std::vector<std::unique_ptr<test::Root>> flushes;
-  for (std::size_t i = 0; i < kFlushes; ++i) {
-    flushes.push_back(
-        std::make_unique<test::Root>(*Executor::current(), flush_and_count(map->get(), &done)));
+  std::vector<std::unique_ptr<test::Root>> callers;
+  for (std::size_t i = 0; i < kCallers; ++i) {
+    callers.push_back(std::make_unique<test::Root>(
+        *Executor::current(),
+        i % 20 == 0 ? flush_and_count(map->get(), &done) : scan_and_count(map->get(), &done)));
   }
-  while (done < kFlushes) co_await test::pause(std::chrono::milliseconds(1));
+  while (done < kCallers) co_await test::pause(std::chrono::milliseconds(1));
 }
-TEST(RocksKeyValues, AFullPoolDelaysFlushes) {
+TEST(RocksKeyValues, AFullPoolDelaysAndRefusesNobody) {
   Machine machine(1);
-  machine.run(many_flushes(machine.maps(), machine.path));
+  machine.run(many_at_once(machine.maps(), machine.path));
 }
 
 }  // namespace

@@ -39,14 +39,19 @@ Signal SimSignals::take() noexcept {
   return signal;
 }
 
-bool SimBlocking::try_submit(std::move_only_function<void()> work) {
-  if (depth_ >= options_.capacity || world_.chance(world_.faults().reject_blocking)) return false;
+bool SimBlocking::try_submit(Closure& work) {
+  if (depth_ >= options_.capacity) return false;
+  if (world_.chance(world_.faults().reject_blocking)) {
+    world_.after(world_.up_to(options_.takes), [this] { fill_places(); });
+    return false;
+  }
   ++depth_;
   world_.trace(TraceKind::Blocking, node_, depth_);
   world_.after(world_.up_to(options_.takes),
                [this, epoch = epoch_, run = std::move(work)]() mutable {
                  if (epoch != epoch_) return;
                  --depth_;
+                 fill_places();
                  run();
                });
   return true;

@@ -67,14 +67,15 @@ class SimBlocking final : public BlockingPool {
       : world_(world), node_(node), options_(options) {}
   [[nodiscard]] std::size_t depth() const noexcept override { return depth_; }
   [[nodiscard]] std::size_t capacity() const noexcept override { return options_.capacity; }
-  // What is queued is dropped.
+  // What is queued or in line is dropped.
   void power_cut() noexcept {
     ++epoch_;
     depth_ = 0;
+    drop_line();
   }
 
  private:
-  bool try_submit(std::move_only_function<void()> work) override;
+  bool try_submit(Closure& work) override;
 
   World& world_;
   NodeId node_;

@@ -37,7 +37,7 @@ struct FaultPlan {
   PerMillion slow_sync = 0;
   Duration slow_sync_lasts = std::chrono::seconds(2);
 
-  // Blocking pool, per submission: rejected as if full.
+  // Blocking pool, per submission: rejected as if full, until a place is free some time later.
   PerMillion reject_blocking = 0;
 
   // A bad day for everything that a correct service must survive; no rot and no disk errors, which
@@ -52,7 +52,7 @@ struct FaultPlan {
     plan.refuse_connect = 10'000;
     plan.fail_accept = 5'000;
     plan.slow_sync = 20'000;
-    plan.reject_blocking = 5'000;
+    plan.reject_blocking = 50'000;
     return plan;
   }
 };

@@ -330,42 +330,63 @@ TEST_F(SimNetTest, ARestartedNodeListensAgain) {
   EXPECT_EQ(served.got.size(), 1000U);
 }
 
+Task<void> count_call(BlockingPool* pool, int* ran, std::vector<base::Code>* refused) {
+  const base::Result<int> result = co_await pool->run([ran] { return ++*ran; });
+  if (!result) refused->push_back(result.error().code);
+}
+
 TEST_F(SimNetTest, BlockingPoolIsBoundedAndDropsOnPowerCut) {
   World world(5);
   Node& node = world.add_node({.blocking = {.capacity = 2}});
-  std::vector<base::Code> codes;
+  std::vector<base::Code> refused;
   int ran = 0;
-  auto call = [](BlockingPool* pool, int* count, std::vector<base::Code>* out) -> Task<void> {
-    base::Result<int> result = co_await pool->run([count] { return ++*count; });
-    if (!result) out->push_back(result.error().code);
-  };
   std::vector<std::unique_ptr<Root>> roots;
-  for (int i = 0; i < 3; ++i) {
-    roots.push_back(std::make_unique<Root>(node.core(), call(&node.blocking(), &ran, &codes)));
-  }
-  EXPECT_EQ(world.run_until([&] { return !codes.empty(); }, 1s), Outcome::Done);
-  EXPECT_EQ(codes, std::vector{base::Code::Busy});
-  EXPECT_EQ(node.blocking().depth() + static_cast<std::size_t>(ran), 2U);
+  const auto call = [&] {
+    roots.push_back(
+        std::make_unique<Root>(node.core(), count_call(&node.blocking(), &ran, &refused)));
+  };
+  for (int i = 0; i < 5; ++i) call();
+  world.run_for(0ms);
+  EXPECT_EQ(node.blocking().depth(), 2U);
+  world.run_for(1s);
+  EXPECT_EQ(ran, 5) << "those in line had their turn";
+  for (int i = 0; i < 5; ++i) call();
+  world.run_for(0ms);
   roots.clear();
   world.run_for(1s);
-  EXPECT_EQ(ran, 2) << "the work of aborted callers still runs";
-  const Root doomed(node.core(), call(&node.blocking(), &ran, &codes));
-  EXPECT_EQ(world.run_until([&] { return node.blocking().depth() == 1; }, 1s), Outcome::Done);
+  EXPECT_EQ(ran, 7) << "queued work of aborted callers still runs, and no other";
+  for (int i = 0; i < 3; ++i) call();
+  world.run_for(0ms);
   node.power_cut();
   world.run_for(1s);
-  EXPECT_EQ(ran, 2);
+  EXPECT_EQ(ran, 7);
+  EXPECT_TRUE(refused.empty());
 }
 
-TEST_F(SimNetTest, BlockingPoolRejectsByChance) {
+TEST_F(SimNetTest, BlockingPoolHoldsBackByChance) {
+  world_.faults().reject_blocking = 900'000;
+  std::vector<base::Code> refused;
+  int ran = 0;
+  std::vector<std::unique_ptr<Root>> roots;
+  for (int i = 0; i < 20; ++i) {
+    roots.push_back(
+        std::make_unique<Root>(server_.core(), count_call(&server_.blocking(), &ran, &refused)));
+  }
+  world_.run_for(1s);
+  EXPECT_EQ(ran, 20);
+  EXPECT_TRUE(refused.empty());
+}
+
+TEST_F(SimNetTest, BlockingPoolThatStaysStuckIsBusyInTheEnd) {
   world_.faults().reject_blocking = kAlways;
-  base::Code code = base::Code::Internal;
-  auto call = [](BlockingPool* pool, base::Code* out) -> Task<void> {
-    base::Result<int> result = co_await pool->run([] { return 1; });
-    if (!result) *out = result.error().code;
-  };
-  const Root root(server_.core(), call(&server_.blocking(), &code));
+  std::vector<base::Code> refused;
+  int ran = 0;
+  const Root root(server_.core(), count_call(&server_.blocking(), &ran, &refused));
+  world_.run_for(kBlockingPatience - 1ms);
+  EXPECT_TRUE(refused.empty());
   world_.run_for(1ms);
-  EXPECT_EQ(code, base::Code::Busy);
+  EXPECT_EQ(refused, std::vector{base::Code::Busy});
+  EXPECT_EQ(ran, 0);
 }
 
 }  // namespace

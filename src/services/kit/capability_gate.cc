@@ -68,14 +68,16 @@ base::Result<void> CapabilityGate::check(http::Request& request, const http::Rou
   thread_local auth::TokenCache tokens;
   const auto token = tokens.verify(state.keyring, *bearer);
   if (!token) return fail(token.error());
-  auto permitted = auth::permits(**token, wanted);
+  // Who it is stands in the log also when it is not enough.
+  const auth::Grant& grant = (*token)->grant;
+  request.tenant = grant.tenant.value_or("");
+  request.token = (*token)->fingerprint;
+  const auto permitted = auth::permits(**token, wanted);
   if (!route.full_scope.empty()) {
     wanted.scope = auth::scope_named(route.full_scope);
     request.grant_full = auth::permits(**token, wanted).has_value();
   }
   if (!permitted && !request.grant_full) return fail(permitted.error());
-  const auth::Grant& grant = (*token)->grant;
-  request.tenant = grant.tenant.value_or("");
   if (grant.max_bytes) request.grant_max_bytes = *grant.max_bytes;
   return {};
 }

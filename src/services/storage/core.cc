@@ -112,7 +112,14 @@ platform::Task<void> Core::auditor(observe::Log log, runtime::Shutdown shutdown)
     const std::string_view what = event.kind == Kind::Stored     ? "object stored"
                                   : event.kind == Kind::Released ? "hold on object removed"
                                                                  : "object removed";
-    log.debug(what, {{"address", address}, {"bytes", event.length}});
+    const Origin& origin = event.origin;
+    const observe::Value token =
+        origin.token.empty() ? observe::Value("") : observe::Value(observe::Redacted(origin.token));
+    log.with(origin.corr_id)
+        .debug(what, {{"address", address},
+                      {"bytes", event.length},
+                      {"tenant", origin.tenant},
+                      {"token", token}});
   }
 }
 

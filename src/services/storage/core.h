@@ -38,6 +38,7 @@ struct StorageEvent {
   Kind kind;
   base::ObjectId id;
   std::uint64_t length;  // Corrupt: the first bad group instead
+  Origin origin{};       // Corrupt: nobody
 };
 
 class Core final : public Api {
@@ -57,8 +58,7 @@ class Core final : public Api {
 
   platform::Task<base::Result<Stored>> put(NewBytes wish, runtime::Deadline deadline) override;
   base::Result<void> check_room() override { return work_.check_room(); }
-  platform::Task<base::Result<void>> remove(volume::Removal removal,
-                                            runtime::Deadline deadline) override;
+  platform::Task<base::Result<void>> remove(volume::Removal removal, Call call) override;
 
   platform::Task<base::Result<volume::Upload>> begin_upload(UploadWish wish,
                                                             runtime::Deadline deadline) override;
@@ -70,7 +70,7 @@ class Core final : public Api {
                                                            base::Buffer bytes,
                                                            runtime::Deadline deadline) override;
   platform::Task<base::Result<Stored>> commit_upload(volume::UploadId id, std::string tenant,
-                                                     runtime::Deadline deadline) override;
+                                                     Call call) override;
   platform::Task<base::Result<void>> abort_upload(volume::UploadId id, std::string tenant,
                                                   runtime::Deadline deadline) override;
 
@@ -118,7 +118,7 @@ class Core final : public Api {
   platform::Task<base::Result<Quotas::Reservation>> reserve(std::string tenant, std::uint64_t bytes,
                                                             std::optional<base::ObjectId> id);
   platform::Task<base::Result<UploadOnVolume>> find_upload(volume::UploadId id, std::string tenant);
-  void announce_stored(const base::Result<volume::Added>& added);
+  void announce_stored(const base::Result<volume::Added>& added, Origin origin);
   [[nodiscard]] std::int64_t now_s() const noexcept { return host_.clock.unix_ms() / 1000; }
 
   platform::Host host_;

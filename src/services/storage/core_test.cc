@@ -127,6 +127,28 @@ TEST_F(CoreTest, WhatWasReadOnceIsReadFromMemory) {
   EXPECT_EQ(volumes_[0]->reads, 1U);
 }
 
+// Streams under way are as many as there are connections: they leave room for new requests.
+TEST_F(CoreTest, ReadsThatWaitLeaveHalfOfTheQueueToOthers) {
+  start({"storage.channels.work=4"});
+  start_workers();
+  const base::ObjectId id = put("hello");
+  const Found at = found(id);
+  get_worker_.reset();
+  std::vector<std::unique_ptr<Asked<Result<volume::Piece>>>> pieces;
+  for (int i = 0; i < 10; ++i) {
+    const ReadWish wish{.offset = 0, .length = 5, .deadline = soon(), .when_full = WhenFull::Wait};
+    pieces.push_back(
+        std::make_unique<Asked<Result<volume::Piece>>>(node_.core(), core_->read(at, wish)));
+  }
+  world_.run_for(1s);
+  EXPECT_EQ(core_->work().depth(), 2U);
+  EXPECT_TRUE(core_->check_room());
+  put("another");
+  get_worker_.emplace(node_.core(), core_->get_worker({}));
+  world_.run_for(1s);
+  for (const auto& piece : pieces) EXPECT_TRUE(piece->done() && (*piece)->has_value());
+}
+
 TEST_F(CoreTest, AnObjectIsGoneFromMemoryBeforeItsRemovalIsAnswered) {
   start();
   start_workers();

@@ -69,10 +69,10 @@ Result<Stored> stored(const Result<volume::Added>& added) {
 
 }  // namespace
 
-void Core::announce_stored(const Result<volume::Added>& added) {
+void Core::announce_stored(const Result<volume::Added>& added, Origin origin) {
   if (!added || !added->is_new) return;
   stored_bytes_.add(added->length);
-  events_.send({StorageEvent::Kind::Stored, added->id, added->length});
+  events_.send({StorageEvent::Kind::Stored, added->id, added->length, std::move(origin)});
 }
 
 // Room in the tenant's quota. What it holds already (`id`) costs nothing to store again.
@@ -93,6 +93,7 @@ Task<Result<Stored>> Core::put(NewBytes wish, runtime::Deadline deadline) {
   job.bytes = std::move(wish.bytes);
   job.expected = wish.expected;
   job.tenant = std::move(wish.tenant);
+  job.origin = std::move(wish.origin);
   job.announced = coming_writes_.announce();
   job.deadline = deadline;
   const auto added = co_await work_.ask(std::move(job), WhenFull::Refuse);
@@ -116,10 +117,10 @@ Task<void> Core::run(PutJob job) {
     std::move(*job.reply).send(fail(reserved.error()));
     co_return;
   }
-  job.reply->before_delivery(
-      [this, held = std::move(*reserved)](const Result<volume::Added>* added) {
-        if (added != nullptr) announce_stored(*added);
-      });
+  job.reply->before_delivery([this, held = std::move(*reserved), origin = std::move(job.origin)](
+                                 const Result<volume::Added>* added) mutable {
+    if (added != nullptr) announce_stored(*added, std::move(origin));
+  });
   volume::Volume* const volume = co_await volumes_.for_put(id, job.tenant);
   object.bytes = std::move(job.bytes);
   object.tenant = std::move(job.tenant);
@@ -128,7 +129,7 @@ Task<void> Core::run(PutJob job) {
 }
 
 // From every volume that has it; a damaged one is removed like any other.
-Task<Result<void>> Core::remove(volume::Removal removal, runtime::Deadline deadline) {
+Task<Result<void>> Core::remove(volume::Removal removal, Call call) {
   bool removed = false;
   base::Error why(Code::NotFound, "no object is stored under this address");
   for (const auto& volume : volumes_.all()) {
@@ -141,7 +142,8 @@ Task<Result<void>> Core::remove(volume::Removal removal, runtime::Deadline deadl
     RemoveJob job;
     job.volume = volume.get();
     job.removal = removal;
-    job.deadline = deadline;
+    job.origin = call.origin;
+    job.deadline = call.deadline;
     const Result<volume::Removed> done = co_await work_.ask(std::move(job), WhenFull::Refuse);
     if (done) {
       removed = true;
@@ -154,7 +156,8 @@ Task<Result<void>> Core::remove(volume::Removal removal, runtime::Deadline deadl
 }
 
 Task<void> Core::run(RemoveJob job) {
-  job.reply->before_delivery([this, id = job.removal.id](const Result<volume::Removed>* removed) {
+  job.reply->before_delivery([this, id = job.removal.id, origin = std::move(job.origin)](
+                                 const Result<volume::Removed>* removed) mutable {
     const bool done = removed != nullptr && *removed;
     // Nobody may read from memory what nobody could read again after a restart. What others hold
     // stays there, also when somebody asks who holds nothing.
@@ -163,7 +166,8 @@ Task<void> Core::run(RemoveJob job) {
     if (!kept) cache_.erase(id);
     if (!done) return;
     using Kind = StorageEvent::Kind;
-    events_.send({(*removed)->gone ? Kind::Removed : Kind::Released, id, (*removed)->length});
+    events_.send({(*removed)->gone ? Kind::Removed : Kind::Released, id, (*removed)->length,
+                  std::move(origin)});
   });
   co_await job.volume->remove(std::move(job.removal), job.deadline, std::move(*job.reply));
 }
@@ -267,8 +271,7 @@ Task<void> Core::run(PartJob job) {
   co_await job.volume->put_part(std::move(job.part), job.deadline, std::move(*job.reply));
 }
 
-Task<Result<Stored>> Core::commit_upload(volume::UploadId id, std::string tenant,
-                                         runtime::Deadline deadline) {
+Task<Result<Stored>> Core::commit_upload(volume::UploadId id, std::string tenant, Call call) {
   const Result<UploadOnVolume> found = co_await find_upload(id, std::move(tenant));
   if (!found) co_return fail(found.error());
   const volume::UploadState& state = found->state;
@@ -282,16 +285,18 @@ Task<Result<Stored>> Core::commit_upload(volume::UploadId id, std::string tenant
   CommitJob job;
   job.volume = found->volume;
   job.upload = id;
-  job.deadline = deadline;
+  job.origin = std::move(call.origin);
+  job.deadline = call.deadline;
   const Result<volume::Added> added = co_await work_.ask(std::move(job), WhenFull::Refuse);
   co_return stored(added);
 }
 
 Task<void> Core::run(CommitJob job) {
-  job.reply->before_delivery([this, id = job.upload](const Result<volume::Added>* added) {
+  job.reply->before_delivery([this, id = job.upload, origin = std::move(job.origin)](
+                                 const Result<volume::Added>* added) mutable {
     if (added == nullptr || !*added) return;
     uploads_.drop(id);
-    announce_stored(*added);
+    announce_stored(*added, std::move(origin));
   });
   co_await job.volume->commit_upload(job.upload, job.deadline, std::move(*job.reply));
 }

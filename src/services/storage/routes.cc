@@ -196,7 +196,7 @@ Task<base::Result<Stored>> take_body(Api* api, Request* request,
   if (!body) co_return base::fail(std::move(body.error()));
   const base::Result<void> granted = check_grant(*request, body->size());
   if (!granted) co_return base::fail(granted.error());
-  NewBytes wish{std::move(*body), expected, request->tenant};
+  NewBytes wish{std::move(*body), expected, request->tenant, origin_of(*request)};
   co_return co_await api->put(std::move(wish), request->deadline);
 }
 
@@ -243,7 +243,7 @@ Task<Response> delete_object(Api* api, Request* request) {
   if (!holds) co_return refuse(*request, holds.error());
   volume::Removal removal{*id, request->tenant};
   if (request->grant_full) removal.tenant.reset();
-  const base::Result<void> removed = co_await api->remove(std::move(removal), request->deadline);
+  const base::Result<void> removed = co_await api->remove(std::move(removal), call_of(*request));
   if (!removed) co_return refuse(*request, removed.error());
   co_return no_content();
 }
@@ -262,6 +262,12 @@ Response refuse(const Request& request, const base::Error& error) {
   }
   return Response::error(error, request.corr_id);
 }
+
+Origin origin_of(const Request& request) {
+  return {request.corr_id, request.tenant, request.token};
+}
+
+Call call_of(const Request& request) { return {request.deadline, origin_of(request)}; }
 
 base::Result<void> check_grant(const Request& request, std::uint64_t bytes) {
   if (bytes <= request.grant_max_bytes) return {};

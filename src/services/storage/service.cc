@@ -20,6 +20,11 @@ std::shared_ptr<const http::ServerSettings> server_settings(
   return {config, &config->server};
 }
 
+observe::Log access_log(observe::LogHub* hub, runtime::Meters& meters) {
+  if (hub == nullptr) return {};
+  return {*hub, meters, runtime::metrics::kAccessLogDroppedTotal};
+}
+
 http::Authorize authorize_with(const kit::CapabilityGate& gate) {
   return [&gate](http::Request& request, const http::Route& route) {
     return gate.check(request, route);
@@ -47,11 +52,13 @@ base::Result<platform::Endpoint> endpoint(const config::Address& address) {
 
 Service::Service(platform::Host host, std::shared_ptr<const config::Config> config,
                  std::shared_ptr<const auth::Keyring> keyring, observe::LogHub& logs,
-                 const RouteTable& routes, std::vector<std::string> directories)
+                 const RouteTable& routes, std::vector<std::string> directories,
+                 observe::LogHub* access)
     : host_(host),
       meters_(std::string(kWires.service)),
       topology_(kWires, meters_),
       log_(logs, meters_),
+      access_(access_log(access, meters_)),
       config_(topology_, kConfig, std::move(config)),
       directories_(std::move(directories)),
       core_(topology_, *settings(), host),
@@ -60,8 +67,8 @@ Service::Service(platform::Host host, std::shared_ptr<const config::Config> conf
       admin_router_(meters_),
       ingress_(meters_, settings()->server, authorize_with(gate_)),
       admin_ingress_(meters_, settings()->server, authorize_with(gate_)),
-      server_({host_, &router_, &ingress_, &meters_, log_}, server_settings(settings())),
-      admin_server_({host_.with_cores(1), &admin_router_, &admin_ingress_, &meters_, log_},
+      server_({host_, &router_, &ingress_, &meters_, log_, access_}, server_settings(settings())),
+      admin_server_({host_.with_cores(1), &admin_router_, &admin_ingress_, &meters_, log_, access_},
                     server_settings(settings())),
       supervisor_(topology_, host.random, events()) {
   const auto ready = [this] { return readiness(); };

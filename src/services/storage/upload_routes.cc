@@ -119,7 +119,7 @@ Task<Response> commit_upload(Api* api, Request* request) {
     const base::Result<void> granted = check_grant(*request, open->upload.length);
     if (!granted) co_return refuse(*request, granted.error());
   }
-  const auto stored = co_await api->commit_upload(*id, request->tenant, request->deadline);
+  const auto stored = co_await api->commit_upload(*id, request->tenant, call_of(*request));
   if (!stored) co_return refuse(*request, stored.error());
   std::string json_text;
   base::JsonWriter json(json_text);
