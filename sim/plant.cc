@@ -138,6 +138,15 @@ class KeepsAnyway final : public Relay {
   std::vector<volume::Removal> doomed_;
 };
 
+class ForeignHolds final : public Relay {
+ public:
+  using Relay::Relay;
+  Task<base::Result<void>> remove(volume::Removal removal, Deadline deadline) override {
+    removal.tenant.reset();
+    return api_.remove(std::move(removal), deadline);
+  }
+};
+
 // Lets one put at a time through. The turn of one that gave up waiting is given to it all the same.
 class LostWakeup final : public Relay {
  public:
@@ -201,6 +210,8 @@ std::unique_ptr<storage::Api> make_faulty(Plant plant, storage::Api& api) {
       return std::make_unique<DeafDeadline>(api);
     case Plant::KeepsAnyway:
       return std::make_unique<KeepsAnyway>(api);
+    case Plant::ForeignHolds:
+      return std::make_unique<ForeignHolds>(api);
     case Plant::None:
     case Plant::SharedBuffer:
       break;

@@ -247,7 +247,8 @@ TEST(Meters, LevelsBeyondTheBoundAddUp) {
   });
   std::int64_t sum = 0;
   const auto all = series_of(meters, "depth");
-  EXPECT_EQ(all.size(), kSeriesPerMetric);
+  EXPECT_LE(all.size(), kSeriesPerMetric);
+  EXPECT_GE(all.size(), kSeriesPerMetric - 1);
   for (const SeriesReading& series : all) sum += series.level;
   EXPECT_EQ(sum, 1001);
 }

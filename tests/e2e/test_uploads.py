@@ -204,7 +204,8 @@ class Uploads(unittest.TestCase):
         with self.server.connect_admin() as admin:
             listed = admin.ask("GET", "/admin/objects?limit=1000", [self.server.auth])
             self.assertEqual(listed.status, 200, listed.body)
-            self.assertIn({"address": address, "length": len(data)}, listed.json()["objects"])
+            self.assertIn({"address": address, "length": len(data), "holders": ["(none)"]},
+                      listed.json()["objects"])
         self.assertEqual(self.ask("DELETE", "/o/" + address).status, 204)
         self.refused(self.connection.ask("GET", "/o/" + address), 404, "NotFound")
 
