@@ -134,13 +134,22 @@ platform::Task<base::Result<base::Buffer>> BodyReader::read_plain(std::uint64_t 
   co_return std::move(body);
 }
 
+// One that needs no decoding is held to the cap for what comes out of decoding as well.
 platform::Task<base::Result<base::Buffer>> BodyReader::read_chunked() {
+  const bool is_final = coding_ == Coding::Identity;
+  DecodeGuard guard(Coding::Identity,
+                    {is_final ? settings_.decode_abs_cap_bytes.bytes : UINT64_MAX});
   std::vector<std::byte> body;
+  const auto keep = [&body](base::ByteView piece) -> base::Result<> {
+    body.insert(body.end(), piece.begin(), piece.end());
+    return {};
+  };
   for (;;) {
     const base::Result<base::ByteView> piece = co_await next_raw();
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) break;
-    body.insert(body.end(), piece->begin(), piece->end());
+    const base::Result<> kept = guard.feed(*piece, keep);
+    if (!kept) co_return fail(kept.error());
   }
   co_return buffer_of(body);
 }
