@@ -71,7 +71,11 @@ class PortCheck : public platform::Job {
       return;
     }
     const auto listener = machine_.host().net.listen(*endpoint);
-    if (listener) {
+    if (listener && endpoint->is_wildcard()) {
+      out_.push_back({Level::Warn, "port",
+                      key + ": " + endpoint->text() + " is free, and open to every network",
+                      "there is no TLS: tokens can be read on the way"});
+    } else if (listener) {
       out_.push_back({Level::Ok, "port", key + ": " + endpoint->text() + " is free"});
     } else {
       out_.push_back({Level::Fail, "port", key + ": " + listener.error().message,

@@ -111,6 +111,11 @@ bool has_keys(const std::string& directory) {
 }
 
 void look_at_keyring(const kit::AuthConfig& auth, std::int64_t now, Findings& out) {
+  const auto is_private = cli::check_key_directory(auth.keys_dir);
+  if (!is_private && files::path_kind(auth.keys_dir) == PathKind::Directory) {
+    out.push_back({Level::Fail, "keys", is_private.error().message});
+    return;
+  }
   files::SystemRandom random;
   const auto keyring = load_keyring(auth, random, now);
   if (!keyring) {
@@ -140,11 +145,9 @@ void look_at_keys(const ServeOptions& options, const kit::AuthConfig& auth, bool
   }
   const DataDirectory directory{options.data_dir};
   const bool there = files::path_kind(directory.keys()) == PathKind::Directory;
-  if (there && has_keys(directory.keys())) return look_at_keyring(directory.auth(auth), now, out);
-  const auto is_private = there ? cli::check_key_directory(directory.keys()) : base::Result<void>();
-  if (!is_private) {
-    out.push_back({Level::Fail, "keys", is_private.error().message});
-    return;
+  const bool is_private = there && cli::check_key_directory(directory.keys()).has_value();
+  if (there && (!is_private || has_keys(directory.keys()))) {
+    return look_at_keyring(directory.auth(auth), now, out);
   }
   out.push_back({Level::Ok, "keys", "in the data directory, made by the first start"});
 }

@@ -31,7 +31,7 @@ struct GetObject {
 int get_object(const ClientOptions& options, const GetObject& what);
 
 struct GetList {
-  std::string list;  // a file of lines `b3:<hex>  name`
+  std::string list;  // a file or stream of lines `b3:<hex>  name`, `-` for standard input
   std::string directory;
   bool sync = true;
   bool force = false;  // as above, and over symbolic links

@@ -26,7 +26,10 @@ Result<PathLock> lock_part(const std::string& part, const std::string& path, boo
   const auto free = platform::posix::check_replaceable(path, force);
   if (!free) return base::fail(free.error());
   auto locked = PathLock::file(part);
-  if (locked || !make_directories || locked.error().code != Code::NotFound) return locked;
+  if (locked || locked.error().code != Code::NotFound) return locked;
+  if (!make_directories) {
+    return base::fail(Code::NotFound, "there is no directory '" + directory_of(path) + "'");
+  }
   const auto made = platform::posix::make_public_directories(directory_of(path));
   if (!made) return base::fail(made.error());
   return PathLock::file(part);

@@ -173,13 +173,6 @@ std::invoke_result_t<Operation&> ObjectClient::retried(Operation operation) {
   return retrier.run(std::move(operation), runtime::Deadline::in(kRequestTime));
 }
 
-Task<platform::TimePoint> ObjectClient::take_turn() {
-  const platform::TimePoint now = platform::Executor::current()->now();
-  const platform::TimePoint turn = pacer_.next(now);
-  if (turn > now) co_await runtime::sleep_until(runtime::Deadline(turn));
-  co_return turn;
-}
-
 Task<Result<ObjectClient::Answer>> ObjectClient::try_once(const Ask* ask) {
   std::vector<http::Field> fields;
   if (!authorization_.empty()) fields.push_back({"Authorization", authorization_});
@@ -191,7 +184,13 @@ Task<Result<ObjectClient::Answer>> ObjectClient::try_once(const Ask* ask) {
   request.target = ask->target;
   request.fields = fields;
   request.body = body;
-  const platform::TimePoint sent = co_await take_turn();
+  const platform::TimePoint now = platform::Executor::current()->now();
+  const platform::TimePoint sent = pacer_.next(now);
+  struct InFlight {
+    Pacer& pacer;
+    ~InFlight() { pacer.answered(); }
+  } const in_flight{pacer_};
+  if (sent > now) co_await runtime::sleep_until(runtime::Deadline(sent));
   auto response = co_await server_.send(request, runtime::Deadline::in(kRequestTime));
   if (!response) co_return fail(std::move(response.error()));
   const bool refused = response->status() >= 400;

@@ -102,8 +102,6 @@ class ObjectClient {
   };
   platform::Task<base::Result<Answer>> ask(Ask ask);
   platform::Task<base::Result<Answer>> try_once(const Ask* ask);
-  // Waits for this request's turn; when that was.
-  platform::Task<platform::TimePoint> take_turn();
   platform::Task<base::Result<void>> try_part(const Ask* ask, const b3::ChainingValue* value);
   template <class Operation>
   std::invoke_result_t<Operation&> retried(Operation operation);

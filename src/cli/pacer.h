@@ -18,8 +18,11 @@ namespace ron::cli {
 
 class Pacer {
  public:
-  // When the next request is to be sent, now or later. It counts as sent.
+  // When the next request is to be sent, now or later. It counts as sent and is in flight from now
+  // until answered().
   platform::TimePoint next(platform::TimePoint now) noexcept;
+  // It has ended, however it did.
+  void answered() noexcept { --in_flight_; }
 
   // A request sent at `sent` was refused for the server's rate, which it said is `most_per_second`,
   // 0 if it did not, and that there is no point in asking for another `wait`.
@@ -27,6 +30,7 @@ class Pacer {
                base::Duration wait) noexcept;
 
  private:
+  std::int64_t in_flight_ = 0;
   double most_ = 0;  // requests per second, as the server said; 0: no limit is known
   double rate_ = 0;  // at most `most_`
   platform::TimePoint raised_{};

@@ -7,6 +7,7 @@
 #include "base/encoding.h"
 #include "base/limits.h"
 #include "cli/in_order.h"
+#include "cli/input_stream.h"
 #include "cli/local_sinks.h"
 #include "cli/name_list.h"
 #include "cli/session.h"
@@ -171,7 +172,7 @@ class Put {
     }
     if (!stored.id) {
       session_.complain(shown, stored.id.error());
-      co_return true;
+      co_return !session_.is_unreachable(stored.id.error());
     }
     session_.progress().add_item();
     co_return co_await lines_.add(*stored.id, shown);
@@ -236,36 +237,19 @@ class Put {
     co_return id;
   }
 
-  // What a stream is read from; null: standard input. Shared with the read under way, which
-  // outlives an abort.
-  using Input = std::shared_ptr<const platform::posix::Descriptor>;
-
-  Task<Result<base::Buffer>> read_input(Input input) {
-    auto bytes = co_await session_.off_loop([input] {
-      const int stream = input ? input->get() : platform::posix::kStandardInput;
-      return platform::posix::read_stream(stream, base::Buffer(kPartBytes),
-                                          input ? "the stream" : "standard input");
-    });
-    co_return std::move(bytes);
-  }
-
   // Standard input, or what is at `path`. One after the other: whoever writes to them may do so
   // too.
   Task<Result<base::ObjectId>> store_stream(std::string path) {
     const auto turn = co_await streams_.acquire({});
-    Input input;
-    if (!path.empty()) {
-      auto opened =
-          co_await session_.off_loop([path] { return platform::posix::open_input(path); });
-      if (!opened) co_return fail(std::move(opened.error()));
-      input = std::make_shared<const platform::posix::Descriptor>(std::move(*opened));
-    }
-    co_return co_await store_input(std::move(input));
+    InputStream input(session_, std::move(path));
+    const Result<void> opened = co_await input.open();
+    if (!opened) co_return fail(opened.error());
+    co_return co_await store_input(&input);
   }
 
   // An upload has to say its length first, so more than one part waits in a file without a name.
-  Task<Result<base::ObjectId>> store_input(Input input) {
-    auto bytes = co_await read_input(input);
+  Task<Result<base::ObjectId>> store_input(InputStream* input) {
+    auto bytes = co_await input->read(base::Buffer(kPartBytes));
     if (!bytes) co_return fail(std::move(bytes.error()));
     if (bytes->size() < kPartBytes) {
       const base::ObjectId id = b3::hash(bytes->view());
@@ -280,7 +264,7 @@ class Put {
       auto written = co_await (*spool)->write_at(length, std::move(*bytes));
       if (!written) co_return fail(std::move(written.error()));
       length += more;
-      bytes = co_await read_input(input);
+      bytes = co_await input->read(base::Buffer(kPartBytes));
       if (!bytes) co_return fail(std::move(bytes.error()));
       if (bytes->size() == 0 && length == kPartBytes) {
         co_return co_await store_bytes(first, std::move(*written));

@@ -1,6 +1,5 @@
 #include "cli/session.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <optional>
@@ -80,7 +79,6 @@ class Runner : private platform::Job {
       const platform::Signal signal = signals.take();
       if (signal == platform::Signal::None) continue;
       session_.interrupted();
-      std::fflush(stdout);
       std::_Exit(kExitInterrupted);
     }
   }
@@ -137,10 +135,11 @@ void Session::complain(std::string_view about, const base::Error& error) {
   if (unread_) return;
   base::Error told = error;
   if (error.code == base::Code::Unauthorized && options_.token.empty()) {
-    told.message =
-        "this needs a token: give --token FILE or set RON_TOKEN; " + options_.no_token;
+    told.message = "this needs a token: give --token FILE or set RON_TOKEN; " + options_.no_token;
   }
-  complain(about, describe(told));
+  std::string what = describe(told);
+  if (is_unreachable(error)) what += "; ron storage starts a server, --url or RON_URL names one";
+  complain(about, what);
 }
 
 void Session::complain_of_admin(const base::Error& error) {

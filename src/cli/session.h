@@ -41,6 +41,10 @@ class Session {
   void complain(std::string_view about, std::string_view what);
   // The same of an error.
   void complain(std::string_view about, const base::Error& error);
+  // No answer has ever come from the server: no other request has to be tried.
+  [[nodiscard]] bool is_unreachable(const base::Error& error) const noexcept {
+    return error.code == base::Code::UpstreamFail && !server_.answered();
+  }
   // Of a request to the admin listener.
   void complain_of_admin(const base::Error& error);
   // For information only; not shown when quiet.

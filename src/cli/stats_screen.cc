@@ -134,8 +134,11 @@ base::Result<std::string> stats_screen(std::string_view stats) {
     add_volume(screen, volume, number);
   });
   const Json& cache = at(json, "cache");
-  screen.line("cache", count_at(cache, "objects") + " objects, " + size_at(cache, "bytes") +
-                           " of " + size_at(cache, "capacity_bytes"));
+  // There is none in amnesia mode, where everything is in memory.
+  if (number_at(cache, "capacity_bytes") > 0) {
+    screen.line("cache", count_at(cache, "objects") + " objects, " + size_at(cache, "bytes") +
+                             " of " + size_at(cache, "capacity_bytes"));
+  }
   screen.line("memory", "at most " + size_at(at(json, "memory"), "most_bytes"));
   const Json& uploads = at(json, "uploads");
   screen.line("uploads", count_at(uploads, "open") + " open of " + count_at(uploads, "max_open"));

@@ -122,7 +122,9 @@ void add_get(CLI::App& root, Action& chosen) {
       ->type_name("FILE");
   command->add_option("--range", flags->range, "Only these bytes, from 0, both included")
       ->type_name("A-B");
-  command->add_option("--list", flags->list, "Fetch every line of it into the directory -o names")
+  command
+      ->add_option("--list", flags->list,
+                   "Fetch every line of it, - for standard input, into the directory -o names")
       ->type_name("FILE");
   command->add_flag("--no-sync", flags->no_sync, "Do not wait until the disk has it");
   command->add_flag("-f,--force", flags->force, "Replace read-only and hard-linked files too");

@@ -42,6 +42,8 @@ class Verify {
 
   Task<int> finish() {
     while (!window_.empty()) co_await take_one();
+    const bool nothing = objects_ == 0 && missing_ == 0;
+    if (nothing && session_.exit_code() != kExitClean) co_return session_.exit_code();
     session_.print("checked " + std::to_string(objects_) + " objects, " + std::to_string(bytes_) +
                    " bytes, " + std::to_string(corrupt_) + " corrupt" +
                    (missing_ == 0 ? "" : ", " + std::to_string(missing_) + " missing") + "\n");

@@ -161,7 +161,8 @@ std::vector<std::string> spellings(const Schema& schema) {
 }
 
 // The key that was probably meant by a variable of no section; empty when none was: the prefix is
-// not ours alone. Either the underscores are wrong, or the section is missing, or it is misspelt.
+// not ours alone. Either the underscores are wrong, or a part of the path is missing, or there is a
+// typing error.
 std::string key_meant(const Schema& schema, const std::string& given) {
   const std::vector<std::string> keys = spellings(schema);
   std::vector<std::string> plain;
@@ -171,9 +172,9 @@ std::string key_meant(const Schema& schema, const std::string& given) {
     plain.push_back(squeezed(key));
     if (plain.back() == wanted) return key;
     for (std::size_t dot = key.find('.'); dot != std::string::npos; dot = key.find('.', dot + 1)) {
-      if (squeezed(std::string_view(key).substr(dot + 1)) == wanted) {
-        same_ending.insert(schema.declared(key));
-      }
+      const std::string ending = squeezed(std::string_view(key).substr(dot + 1));
+      const std::string in_section = key.substr(0, key.find('.')) + "_" + ending;
+      if (ending == wanted || in_section == wanted) same_ending.insert(schema.declared(key));
     }
   }
   if (same_ending.size() == 1) return *same_ending.begin();

@@ -90,6 +90,7 @@ TEST(Layers, NearMissesOfVariablesAreErrorsThatNameTheRightOne) {
       {"RON_STORAGE_SERVER_MAX_RPS", "RON_STORAGE__SERVER__MAX_RPS"},  //
       {"RON_STORAGE_STORAGE_CORES", "RON_STORAGE__STORAGE__CORES"},    // in the other spelling
       {"RON_SERVER__MAX_RPS", "RON_STORAGE__SERVER__MAX_RPS"},         // no section
+      {"RON_STORAGE_MAX_RPS", "RON_STORAGE__SERVER__MAX_RPS"},         // no table
       {"RON_STORGE__CORES", "RON_STORAGE__CORES"},                     // mistyped section
       {"RON_STORAGE_SERVER_MAX_RSP", "RON_STORAGE__SERVER__MAX_RPS"},  // both
   };

@@ -9,7 +9,6 @@ import signal
 import stat
 import subprocess
 import threading
-import time
 import unittest
 
 import client_stand_ins
@@ -60,8 +59,10 @@ class Targets(WithServer):
         self.assertTrue(stat.S_ISFIFO((self.work / "pipe").lstat().st_mode))
         self.assertEqual(self.left_behind(), [])
 
-    def test_standard_output_by_its_device_name(self):
-        self.assertEqual(self.get("/dev/stdout"), self.data)
+    def test_a_link_to_standard_output_is_followed(self):
+        (self.work / "out").symlink_to("/proc/self/fd/1")  # as /dev/stdout is
+        self.assertEqual(self.get("out"), self.data)
+        self.assertTrue((self.work / "out").is_symlink())
 
     def test_links_are_followed(self):
         self.write("elsewhere/real", b"old")
@@ -137,6 +138,14 @@ class Streams(WithServer):
             timeout=ron.REPLY_S)
         self.assertEqual([line.split()[0] for line in done.stdout.decode().splitlines()],
                          [ron.b3(b"%d\n" % number) for number in range(1, 7)])
+
+    def test_a_list_may_be_a_stream(self):
+        address = self.server.put(b"listed")
+        self.good("get", "--list", "-", "-o", "out", given=f"{address}  one\n".encode())
+        subprocess.run(["bash", "-c", f"'{ron.BINARY}' get --list <(echo '{address}  two') -o out"],
+                       cwd=self.work, env=self.environment(), check=True, timeout=ron.REPLY_S)
+        for name in ("one", "two"):
+            self.assertEqual((self.work / "out" / name).read_bytes(), b"listed")
 
     def piped_to_nobody(self, *arguments):
         """Exit code and complaints of a command whose reader leaves after the first byte."""
@@ -318,12 +327,10 @@ class Servers(Case):
         self.server = self.start(sets={"storage.server.max_rps": "200"})
         for i in range(600):
             self.write(f"tree/{i}", b"%d" % i)
-        began = time.monotonic()
-        self.good("put", "tree")
-        took = time.monotonic() - began
-        # 200 at once, then 200 in each second; all requests in flight may be refused once.
-        self.assertLess(took, 3.5 * ron.SLOW)
+        self.assertEqual(len(self.good("put", "tree").splitlines()), 600)
+        # All requests in flight may be refused once; how long it takes is for pacer_test.cc to say.
         refused = self.server.metrics().value("rejected_total", reason="rate")
+        self.assertGreater(refused, 0)
         self.assertLessEqual(refused, 32)
 
     def test_quota_is_not_tried_again(self):
@@ -401,6 +408,8 @@ class Doctor(Case):
         code, findings = self.doctor("--amnesia", "--cores", "1", "--log-level", "warn")
         self.assertEqual(code, 0, findings)
         self.assertNotIn("data ", findings)
+        open_to_all = self.ron("doctor", "--amnesia", "--bind", "0.0.0.0:0", "--admin", "127.0.0.1:0")
+        self.assertRegex(open_to_all.stdout.decode(), r"(?m)^warn +port +storage\.bind: .*no TLS")
 
 
 if __name__ == "__main__":
