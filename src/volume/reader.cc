@@ -116,7 +116,9 @@ Task<Result<Located>> Reader::locate(base::ObjectId id) {
     auto found = co_await entry(id);
     if (!found) co_return base::fail(std::move(found.error()));
     if (!*found) {
-      if (state_->recovering()) co_return base::fail(Code::Degraded, "the index is incomplete");
+      if (state_->recovering() || state_->incomplete()) {
+        co_return base::fail(Code::Degraded, "the index is incomplete");
+      }
       co_return base::fail(Code::NotFound, "no such object");
     }
     last = **found;
@@ -355,7 +357,9 @@ Task<Result<UploadState>> Reader::find_upload(UploadId id) {
   std::optional<UploadEntry> entry;
   if (*value) entry = parse_entry<UploadEntry>(**value);
   if (!entry || entry->state != UploadEntry::State::Open) {
-    if (state_->recovering()) co_return base::fail(Code::Degraded, "the index is incomplete");
+    if (state_->recovering() || state_->incomplete()) {
+      co_return base::fail(Code::Degraded, "the index is incomplete");
+    }
     co_return base::fail(Code::NotFound, "no such upload");
   }
   UploadState found;

@@ -26,6 +26,9 @@ inline constexpr runtime::MetricDecl kUploadsOpen =
     runtime::declare_gauge("storage_uploads_open", "Uploads begun and not ended.");
 inline constexpr runtime::MetricDecl kQuarantined = runtime::declare_gauge(
     "storage_quarantined_objects", "Objects withheld because stored bytes did not verify.");
+inline constexpr runtime::MetricDecl kUnreadableBytes = runtime::declare_gauge(
+    "storage_unreadable_bytes",
+    "Bytes of segments that the disk did not give when the index was made or brought up to date.");
 inline constexpr runtime::MetricDecl kMemoryBytes =
     runtime::declare_gauge("storage_memory_bytes", "Memory taken by objects.");
 inline constexpr runtime::MetricDecl kMemoryLimitBytes =
@@ -43,10 +46,10 @@ inline constexpr runtime::MetricDecl kReadBytesTotal = runtime::declare_counter(
 inline constexpr runtime::MetricDecl kStoredBytesTotal =
     runtime::declare_counter("storage_stored_bytes_total", "Bytes of new objects stored.");
 
-inline constexpr std::array kAll = {&kReloadSuccessTotal, &kReloadFailTotal,    &kObjects,
-                                    &kObjectBytes,        &kFreeBytes,          &kUploadsOpen,
-                                    &kQuarantined,        &kMemoryBytes,        &kMemoryLimitBytes,
-                                    &kDraining,           &kIntegrityFailTotal, &kCacheHitsTotal,
-                                    &kCacheMissesTotal,   &kReadBytesTotal,     &kStoredBytesTotal};
+inline constexpr std::array kAll = {
+    &kReloadSuccessTotal, &kReloadFailTotal,  &kObjects,        &kObjectBytes,
+    &kFreeBytes,          &kUploadsOpen,      &kQuarantined,    &kUnreadableBytes,
+    &kMemoryBytes,        &kMemoryLimitBytes, &kDraining,       &kIntegrityFailTotal,
+    &kCacheHitsTotal,     &kCacheMissesTotal, &kReadBytesTotal, &kStoredBytesTotal};
 
 }  // namespace ron::storage::metrics

@@ -74,6 +74,7 @@ void Service::add_gauges() {
   gauge(metrics::kFreeBytes, [this] { return core_.volumes().totals().free_bytes; });
   gauge(metrics::kUploadsOpen, [this] { return core_.volumes().totals().uploads; });
   gauge(metrics::kQuarantined, [this] { return core_.volumes().totals().quarantined; });
+  gauge(metrics::kUnreadableBytes, [this] { return core_.volumes().totals().unreadable_bytes; });
   gauge(metrics::kMemoryBytes, [this] { return core_.memory_bytes(); });
   gauge(metrics::kMemoryLimitBytes, [this] { return core_.memory_limit(); });
   gauge(metrics::kDraining, [this] { return draining_.load() ? 1 : 0; });
