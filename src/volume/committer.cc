@@ -44,12 +44,17 @@ void Committer::start_at(LogPosition end, std::uint64_t next_segment, bool after
   must_close_ = after_failure;
   next_segment_ = std::max(next_segment, end.segment + 1);
   forget_segment();
-  writing_ = false;
+  writing_ = indexing_ = false;
   unflushed_bytes_ = unflushed_records_ = 0;
 }
 
 Task<void> Committer::run(runtime::Shutdown shutdown) {
-  if (writing_) co_await abandon_segment();  // an earlier run ended in the middle of a batch
+  // An earlier run ended in the middle of a batch, of which nobody was told. If it had come to the
+  // index, that may know of it, though the log will not and the ledger does not.
+  if (indexing_) state_->report_damaged_index();
+  indexing_ = false;
+  if (writing_) co_await abandon_segment();
+  while (!deferred_.empty()) co_await commit(std::exchange(deferred_, {}));
   for (;;) {
     std::optional<Job> job = co_await first_job(shutdown);
     if (!job) break;
@@ -64,6 +69,8 @@ Task<void> Committer::run(runtime::Shutdown shutdown) {
     if (job) co_await between(std::move(*job));
   }
   co_await leave_segment();
+  // What failed, and perhaps could not be cut off, shall not be back after the next start.
+  if (must_close_) static_cast<void>(co_await close_log());
   static_cast<void>(co_await flush_index());
 }
 
@@ -184,15 +191,11 @@ Task<Result<void>> Committer::write(Batch* batch, bool large) {
     }
     batch->draft().set_position(batch->segment(), batch->end().offset);
   }
-  const IndexPtr index = state_->index();
-  auto indexed = co_await index->write(batch->draft().take_batch());
+  auto indexed = co_await write_index(&batch->draft());
   if (!indexed) {
-    // Whether the batch is in the index cannot be known.
-    state_->report_damaged_index();
     co_await abandon_segment();
     co_return indexed;
   }
-  state_->commit(batch->draft());
   if (batch->has_records()) {
     const std::uint64_t bytes = batch->end().offset - batch->start().offset;
     unflushed_bytes_ += bytes;
@@ -204,6 +207,17 @@ Task<Result<void>> Committer::write(Batch* batch, bool large) {
   }
   writing_ = false;
   co_return Result<void>();
+}
+
+Task<Result<void>> Committer::write_index(Draft* draft) {
+  const IndexPtr index = state_->index();
+  indexing_ = true;
+  auto indexed = co_await index->write(draft->take_batch());
+  // Whether a failed batch is in the index cannot be known.
+  if (!indexed) state_->report_damaged_index();
+  if (indexed) state_->commit(*draft);
+  indexing_ = false;
+  co_return indexed;
 }
 
 Task<Result<void>> Committer::write_log(Batch* batch, bool large) {
@@ -388,40 +402,44 @@ Task<Result<bool>> Committer::link(LinkJob* job) {
   co_return true;
 }
 
-// Takes a segment that nobody needs out of the index, durably, and then removes it.
+// Removes a segment that nobody needs. As long as its file may be found again, after a refusal or a
+// power cut, the segment exists for everyone: a tombstone elsewhere may still have to outweigh what
+// it holds. Its own may be forgotten before, since they lie beside what they outweigh.
 Task<Result<bool>> Committer::drop(DropJob* job) {
   if (state_->recovering()) co_return base::fail(recovering_error());
   const SegmentPtr segment = state_->segment(job->segment);
-  if (segment == nullptr || (file_ && segment_ == job->segment)) {
+  if (segment == nullptr || segment->set_aside || (file_ && segment_ == job->segment)) {
     co_return base::fail(Code::PreconditionFailed, "the segment is in use");
   }
   const IndexPtr index = state_->index();
-  Draft draft(index.get(), &state_->ledger());
+  Draft forgotten(index.get(), &state_->ledger());
   for (const DropJob::Tombstone& tombstone : job->tombstones) {
-    auto forgotten = co_await draft.forget(&tombstone.record, tombstone.place);
-    if (!forgotten) co_return base::fail(std::move(forgotten.error()));
+    auto done = co_await forgotten.forget(&tombstone.record, tombstone.place);
+    if (!done) co_return base::fail(std::move(done.error()));
   }
-  if (draft.live_bytes(job->segment) != 0) {
+  if (forgotten.live_bytes(job->segment) != 0) {
     co_return base::fail(Code::PreconditionFailed, "the segment still holds what counts");
   }
-  draft.drop_segment(job->segment);
-  auto cleaned = co_await remove_void_bytes(segment);
-  if (!cleaned) co_return base::fail(std::move(cleaned.error()));
-  auto indexed = co_await index->write(draft.take_batch());
-  if (!indexed) {
-    state_->report_damaged_index();
-    co_return base::fail(std::move(indexed.error()));
-  }
-  state_->commit(draft);
-  auto flushed = co_await flush_index();
-  if (!flushed) co_return base::fail(std::move(flushed.error()));
+  auto done = co_await remove_void_bytes(segment);
+  if (done) done = co_await write_index(&forgotten);
+  if (done) done = co_await flush_index();
+  if (done) done = co_await unlink(job->segment);
+  if (!done) co_return base::fail(std::move(done.error()));
+  Draft dropped(index.get(), &state_->ledger());
+  dropped.drop_segment(job->segment);
+  done = co_await write_index(&dropped);
+  if (!done) co_return base::fail(std::move(done.error()));
   state_->remove_segment(job->segment);
-  platform::Disk& disk = state_->host().disk;
-  auto removed = co_await disk.remove(state_->segment_path(job->segment));
-  if (!removed) co_return base::fail(std::move(removed.error()));
-  auto synced = co_await disk.sync_directory(state_->segments_path());
-  if (!synced) co_return base::fail(std::move(synced.error()));
   co_return true;
+}
+
+// The segment's name is gone for good. It may have been gone before: then a sync had failed.
+Task<Result<void>> Committer::unlink(std::uint64_t segment) {
+  platform::Disk& disk = state_->host().disk;
+  auto removed = co_await disk.remove(state_->segment_path(segment));
+  if (!removed && removed.error().code != Code::NotFound) co_return removed;
+  auto synced = co_await disk.sync_directory(state_->segments_path());
+  co_return synced;
 }
 
 // The segment's head says where the one before it ends. Before that knowledge goes, what lies
@@ -432,11 +450,8 @@ Task<Result<void>> Committer::remove_void_bytes(SegmentPtr segment) {
   platform::Disk& disk = state_->host().disk;
   for (std::uint64_t n = closes.segment + 1; n < segment->number; ++n) {
     if (state_->segment(n) != nullptr) continue;
-    auto removed = co_await disk.remove(state_->segment_path(n));
-    if (!removed && removed.error().code != Code::NotFound) co_return removed;
-    if (!removed) continue;
-    auto synced = co_await disk.sync_directory(state_->segments_path());
-    if (!synced) co_return synced;
+    auto removed = co_await unlink(n);
+    if (!removed) co_return removed;
   }
   if (state_->segment(closes.segment) == nullptr) co_return Result<void>();
   auto file = co_await disk.open(state_->segment_path(closes.segment),

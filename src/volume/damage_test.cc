@@ -298,6 +298,30 @@ TEST(DiskVolume, AFailedSyncFailsTheBatchAndIsOvercome) {
   EXPECT_TRUE(put(machine, life.volume(), sample_bytes(10, 2)).get()->is_new);
 }
 
+// Its bytes are there, as far as anybody can see, but somebody was told that it failed and then
+// that the object is not there.
+TEST(DiskVolume, AWriteThatFailedAndCouldNotBeCutOffIsNotBackAfterAStop) {
+  Machine machine(1);
+  const auto object = sample_bytes(1000, 2);
+  {
+    Life life(machine, small_options());
+    static_cast<void>(put(machine, life.volume(), sample_bytes(1000, 1)).get());
+    const auto writes = [&] {
+      return machine.world.trace_count(platform::sim::TraceKind::DiskWrite);
+    };
+    const std::uint64_t before = writes();
+    machine.node.disk().fail_next(DiskOp::Sync);
+    auto write = put(machine, life.volume(), object);
+    machine.run_until([&] { return writes() > before; });
+    machine.node.disk().fail_next(DiskOp::Write);
+    EXPECT_FALSE(write.get().has_value());
+    EXPECT_EQ(get(machine, life.volume(), b3::hash(object)).error().code, Code::NotFound);
+    life.stop();
+  }
+  Life life(machine, small_options());
+  EXPECT_EQ(get(machine, life.volume(), b3::hash(object)).error().code, Code::NotFound);
+}
+
 TEST(DiskVolume, ADamagedIndexIsMadeAnewWhileTheVolumeRuns) {
   Machine machine(1);
   Life life(machine, small_options());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "b3/tree.h"
+
 namespace ron::volume {
 namespace {
 
@@ -566,6 +568,19 @@ void Draft::commit(Ledger& ledger) const {
   }
   ledger.total = changed_total();
   ledger.meta = meta_;
+}
+
+Task<Result<bool>> composes(Draft* look, base::ObjectId id, std::uint64_t length, UploadId upload) {
+  auto composer = b3::RootComposer::create(length, kPartBytes);
+  if (!composer) co_return false;
+  auto parts = co_await look->parts(upload);
+  if (!parts) co_return base::fail(std::move(parts.error()));
+  std::uint64_t next = 0;
+  for (const auto& [number, part] : *parts) {
+    if (number != next++ || !composer->append(part.value)) co_return false;
+  }
+  const auto root = composer->finish();
+  co_return root && *root == id;
 }
 
 }  // namespace ron::volume

@@ -142,4 +142,8 @@ class Draft {
   std::map<base::ObjectId, std::optional<QuarantineEntry>> quarantine_;  // nothing: lifted
 };
 
+// The parts of the upload are all there and come to the object. Cancel-safe.
+platform::Task<base::Result<bool>> composes(Draft* look, base::ObjectId id, std::uint64_t length,
+                                            UploadId upload);
+
 }  // namespace ron::volume

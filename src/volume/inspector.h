@@ -52,7 +52,6 @@ class Inspector {
   platform::Task<base::Result<void>> check_record(SegmentScanner* scanner,
                                                   const FoundRecord* found);
   platform::Task<base::Result<void>> check_compositions();
-  platform::Task<base::Result<bool>> composes(base::ObjectId id, ObjectEntry entry);
   platform::Task<base::Result<std::string>> owner_of(const Record* record);
   void damage(const std::string& what, std::string_view why);
 

@@ -116,7 +116,9 @@ Task<Result<Located>> Reader::locate(base::ObjectId id) {
     auto found = co_await entry(id);
     if (!found) co_return base::fail(std::move(found.error()));
     if (!*found) {
-      if (state_->recovering()) co_return base::fail(Code::Degraded, "the index is incomplete");
+      if (state_->recovering() || state_->incomplete()) {
+        co_return base::fail(Code::Degraded, "the index is incomplete");
+      }
       co_return base::fail(Code::NotFound, "no such object");
     }
     last = **found;
@@ -402,7 +404,9 @@ Task<Result<UploadState>> Reader::find_upload(UploadId id) {
   if (*value) entry = parse_entry<UploadEntry>(**value);
   const bool is_open = entry && entry->state == UploadEntry::State::Open;
   if (!entry || (!is_open && !entry->address)) {
-    if (state_->recovering()) co_return base::fail(Code::Degraded, "the index is incomplete");
+    if (state_->recovering() || state_->incomplete()) {
+      co_return base::fail(Code::Degraded, "the index is incomplete");
+    }
     co_return base::fail(Code::NotFound, "no such upload");
   }
   UploadState found;

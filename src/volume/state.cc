@@ -113,6 +113,7 @@ VolumeStats VolumeState::stats() const {
   VolumeStats stats;
   const std::uint64_t free = free_bytes.load(std::memory_order_relaxed);
   stats.free_bytes = free - std::min(free, tuning().min_free_bytes);
+  stats.unreadable_bytes = unreadable_bytes.load(std::memory_order_relaxed);
   const std::lock_guard lock(lock_);
   stats.objects = ledger_.total.objects;
   stats.object_bytes = ledger_.total.bytes;
@@ -133,6 +134,7 @@ VolumeHealth VolumeState::health() const {
   const std::lock_guard lock(lock_);
   health.writable = health.readable && write_trouble_.empty();
   health.reason = health.readable ? write_trouble_ : "recovering";
+  if (health.reason.empty() && incomplete()) health.reason = "unreadable segments";
   return health;
 }
 

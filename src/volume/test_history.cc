@@ -19,6 +19,8 @@ void HistoryCounts::add(const HistoryCounts& other) noexcept {
   lost_changes += other.lost_changes;
   compactions += other.compactions;
   rebuilds += other.rebuilds;
+  rotten += other.rotten;
+  broken += other.broken;
 }
 
 HistoryPlan history_plan(std::uint64_t seed) {
@@ -34,6 +36,13 @@ HistoryPlan failing_history_plan(std::uint64_t seed) {
   HistoryPlan plan = history_plan(seed);
   plan.faults.fail_write = 60'000;
   plan.faults.fail_sync = 60'000;
+  plan.faults.fail_name = 60'000;
+  return plan;
+}
+
+HistoryPlan decaying_history_plan(std::uint64_t seed) {
+  HistoryPlan plan = history_plan(seed);
+  plan.medium_fails = true;
   return plan;
 }
 
@@ -133,6 +142,7 @@ void History::live(bool last) {
       power_cut();
   }
   if (random_.below(4) == 0) lose_index();
+  if (plan_.medium_fails && random_.below(2) == 0) damage_medium();
 }
 
 void History::settle() {
@@ -172,9 +182,78 @@ void History::power_cut() {
   machine_.node.restart();
 }
 
-void History::lose_index() {
-  for (int i = 1; i < 20; ++i) {
-    machine_.node.key_values().damage("/data/index." + std::to_string(i));
+void History::lose_index() { volume::lose_index(machine_); }
+
+namespace {
+
+// Every record of a segment, as they are.
+platform::Task<void> find_records(platform::Disk* disk, std::string path, std::uint64_t number,
+                                  std::vector<FoundRecord>* out) {
+  auto identity_file = co_await disk->open("/data/VOLUME", {});
+  auto text = co_await (*identity_file)->read_at(0, base::Buffer(base::Buffer::kPageBytes));
+  const auto identity = parse_identity(base::as_text(text->view()));
+  auto file = co_await disk->open(std::move(path), {});
+  if (!file) co_return;
+  auto size = co_await (*file)->size();
+  auto segment = std::make_shared<Segment>(Segment{number, {}, std::move(*file)});
+  SegmentScanner scanner(segment, identity->seal, 0, *size);
+  for (;;) {
+    auto found = co_await scanner.next();
+    if (!found || !*found) co_return;
+    out->push_back(std::move(**found));
+  }
+}
+
+}  // namespace
+
+// One bit flips, or one sector cannot be read from now on, somewhere in the log; the index is lost
+// with it, as it is all that would know better.
+void History::damage_medium() {
+  platform::sim::SimDisk& disk = machine_.node.disk();
+  const auto names = volume::run(machine_, disk.list("/data/segments"));
+  if (!names || names->empty()) return;
+  const std::string& name = (*names)[random_.below(names->size())].name;
+  const std::string path = "/data/segments/" + name;
+  std::uint64_t size = 0;
+  {
+    auto file = volume::run(machine_, disk.open(path, {}));
+    if (!file) return;  // the process that died was about to remove it
+    size = *volume::run(machine_, (*file)->size());
+  }
+  if (size == 0) return;
+  // Mostly near the end: there, nothing but the records themselves says what was synced.
+  const std::uint64_t span = random_.below(3) == 0 ? size : std::min<std::uint64_t>(size, 8'192);
+  const std::uint64_t at = size - 1 - random_.below(span);
+  std::vector<FoundRecord> records;
+  machine_.run(find_records(&disk, path, *parse_segment_name(name), &records));
+  const bool rots = random_.below(2) == 0;
+  constexpr std::uint64_t kPage = base::Buffer::kPageBytes;
+  const std::uint64_t begin = rots ? at : at / kPage * kPage;
+  const std::uint64_t end = rots ? at + 1 : begin + kPage;
+  for (const FoundRecord& found : records) {
+    if (found.place.offset >= end || found.end() <= begin) continue;
+    mark(found.record, rots && at >= found.place.offset + found.place.head_bytes);
+  }
+  note((rots ? "a bit flips in " : "a sector breaks in ") + name + " at " + std::to_string(at));
+  ++(rots ? counts_.rotten : counts_.broken);
+  if (rots) {
+    disk.flip_bit(path, at, static_cast<unsigned>(random_.below(8)));
+  } else {
+    disk.break_sector(path, at);
+  }
+  lose_index();
+}
+
+void History::mark(const Record& record, bool payload_only) {
+  const bool object_bytes = payload_only && record.kind == RecordKind::Object;
+  for (ModelObject& object : objects_) {
+    if (record.address != object.id) continue;
+    (object_bytes ? object.rotten : object.unsure) = true;
+  }
+  for (ModelUpload& upload : uploads_) {
+    if (object_bytes || record.upload != upload.id) continue;
+    upload.unsure = true;
+    objects_[upload.object].unsure = true;
   }
 }
 
@@ -210,7 +289,7 @@ void History::submit_put() {
   ModelObject* object = idle_object();
   if (object == nullptr || object->bytes.size() > kPartBytes) return;
   const std::size_t tenant = any_tenant();
-  const Presence before = object->presence();
+  const Presence before = object->known();
   object->busy = true;
   Presence& hold = object->holds[tenant];
   if (hold != Presence::Present) hold = Presence::Either;
@@ -224,6 +303,7 @@ void History::submit_put() {
             violate("a put is wrong about being new");
           }
           object->holds[tenant] = Presence::Present;
+          if (answer->is_new) object->rotten = false;
         });
 }
 
@@ -239,7 +319,7 @@ void History::submit_remove() {
   if (object == nullptr) return;
   const std::size_t tenant = any_tenant();
   Presence& hold = object->holds[tenant];
-  const Presence before = hold;
+  const Presence before = object->unsure ? Presence::Either : hold;
   object->busy = true;
   if (hold != Presence::Absent) hold = Presence::Either;
   forget_commits_of(*object);
@@ -254,11 +334,13 @@ void History::submit_remove() {
           }
           object->holds[tenant] = Presence::Absent;
           const Presence left = object->presence();
-          const bool told = answer && left != Presence::Either;
+          const bool told = answer && left != Presence::Either && !object->unsure;
           if (told && answer->gone != (left == Presence::Absent)) {
             violate("a remove is wrong about what is left");
           }
-          if (answer && answer->gone) object->holds.fill(Presence::Absent);
+          if (!answer || !answer->gone) return;
+          object->holds.fill(Presence::Absent);
+          object->rotten = false;
         });
 }
 
@@ -266,7 +348,7 @@ void History::submit_remove() {
 void History::submit_remove_outright() {
   ModelObject* object = idle_object();
   if (object == nullptr) return;
-  const Presence before = object->presence();
+  const Presence before = object->known();
   object->busy = true;
   object->doubt_all();
   forget_commits_of(*object);
@@ -280,13 +362,14 @@ void History::submit_remove_outright() {
           }
           if (answer && !answer->gone) violate("something is left of what was removed outright");
           object->holds.fill(Presence::Absent);
+          object->rotten = false;
         });
 }
 
 void History::submit_upload() {
   ModelUpload* upload = nullptr;
   for (ModelUpload& candidate : uploads_) {
-    if (!candidate.over && !candidate.doubtful) upload = &candidate;
+    if (!candidate.over && !candidate.doubtful && !candidate.unsure) upload = &candidate;
   }
   if (upload == nullptr) {
     if (uploads_.size() >= kUploads) return;
@@ -378,9 +461,20 @@ void History::check_everything() {
   if (!violation_.empty()) return;
   life_->wait_readable();
   std::uint64_t present = 0;
+  bool sure = true;
   counts_.checks += objects_.size() + uploads_.size();
   for (ModelObject& object : objects_) {
     const auto bytes = get(machine_, life_->volume(), object.id);
+    if (object.unsure) {
+      sure = false;
+      if (bytes && *bytes != object.bytes) return violate("wrong bytes: " + name_of(object));
+      continue;
+    }
+    if (object.rotten && !bytes && bytes.error().code == Code::IntegrityFail) {
+      ++present;
+      check_holds(object);
+      continue;
+    }
     if (!bytes && bytes.error().code != Code::NotFound) {
       return violate("a read fails: " + bytes.error().message);
     }
@@ -394,8 +488,10 @@ void History::check_everything() {
     }
     present += bytes ? 1 : 0;
   }
-  if (life_->volume().stats().objects != present) violate("the count of objects is wrong");
-  check_usage();
+  if (sure && life_->volume().stats().objects != present) {
+    violate("the count of objects is wrong");
+  }
+  if (sure) check_usage();
   for (ModelUpload& upload : uploads_) check_upload(upload);
 }
 
@@ -433,6 +529,7 @@ void History::check_usage() {
 }
 
 void History::check_upload(ModelUpload& upload) {
+  if (upload.unsure) return;
   const auto found = volume::run(machine_, life_->volume().find_upload(upload.id));
   if (!found && found.error().code != Code::NotFound) return violate("an upload fails");
   const bool committed = found && found->committed;
@@ -440,7 +537,8 @@ void History::check_upload(ModelUpload& upload) {
     return violate("an upload was committed as another object");
   }
   if (committed && !upload.over && !upload.doubtful) return violate("nobody committed an upload");
-  if (upload.remembered && !committed) return violate("a commit is forgotten");
+  const bool sure = !objects_[upload.object].unsure;
+  if (upload.remembered && !committed && sure) return violate("a commit is forgotten");
   if (committed) {
     upload.over = true;
     upload.doubtful = false;
@@ -473,7 +571,7 @@ void History::compare_with_rebuilt() {
   lose_index();
   start();
   check_everything();
-  if (!violation_.empty()) return;
+  if (!violation_.empty() || plan_.medium_fails) return;
   const VolumeStats made = life_->volume().stats();
   if (made.objects != grown.objects || made.object_bytes != grown.object_bytes) {
     violate("a rebuilt index counts other objects");

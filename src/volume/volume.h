@@ -152,13 +152,15 @@ struct VolumeStats {
   std::uint64_t uploads = 0;      // open ones
   std::uint64_t quarantined = 0;  // objects with a group that did not verify
   std::uint64_t index_bytes = 0;  // memory of the index
+  // What the medium did not give when the index was last made or brought up to date.
+  std::uint64_t unreadable_bytes = 0;
 };
 
 // What keeps a volume from doing its work; empty text: nothing.
 struct VolumeHealth {
   bool readable = true;  // false: look-ups may miss objects (the index is being made anew)
   bool writable = true;
-  std::string reason;  // "recovering", "disk full", "disk errors"
+  std::string reason;  // "recovering", "disk full", "disk errors", "unreadable segments"
 };
 
 // How far the check of everything stored has come.

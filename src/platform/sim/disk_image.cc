@@ -244,6 +244,10 @@ int DiskImage::write(Inode& inode, std::uint64_t offset, base::ByteView bytes) {
     if (error != 0) return error;
   }
   write_into(inode.bytes, offset, bytes);
+  // A drive puts another sector in the place of one that it is asked to write anew.
+  std::erase_if(inode.bad_sectors, [&](std::uint64_t sector) {
+    return sector * kSector >= offset && (sector + 1) * kSector <= end;
+  });
   record(inode, {0, offset, {bytes.begin(), bytes.end()}, inode.bytes.size(), false});
   return 0;
 }
@@ -291,6 +295,30 @@ int DiskImage::flip_bit(std::string_view path, std::uint64_t offset, unsigned bi
   if (offset >= place.inode->bytes.size()) return EINVAL;
   flip_bit(*place.inode, offset, bit);
   return 0;
+}
+
+int DiskImage::break_sector(std::string_view path, std::uint64_t offset) {
+  Place place;
+  const int error = find(path, place);
+  if (error != 0) return error;
+  if (place.inode == nullptr) return ENOENT;
+  if (offset >= place.inode->bytes.size()) return EINVAL;
+  place.inode->bad_sectors.insert(offset / kSector);
+  return 0;
+}
+
+int DiskImage::mend_sectors(std::string_view path) {
+  Place place;
+  const int error = find(path, place);
+  if (error != 0) return error;
+  if (place.inode == nullptr) return ENOENT;
+  place.inode->bad_sectors.clear();
+  return 0;
+}
+
+bool DiskImage::unreadable(const Inode& inode, std::uint64_t offset, std::size_t bytes) noexcept {
+  const auto sector = inode.bad_sectors.lower_bound(offset / kSector);
+  return sector != inode.bad_sectors.end() && *sector * kSector < offset + bytes;
 }
 
 void DiskImage::flip_bit(Inode& inode, std::uint64_t offset, unsigned bit) noexcept {

@@ -50,6 +50,7 @@ class DiskImage {
     std::uint64_t pending_bytes = 0;
     std::uint64_t changes = 0;  // number of the last change
     std::map<const void*, FileLock> locks;
+    std::set<std::uint64_t> bad_sectors;
   };
 
   explicit DiskImage(std::uint64_t capacity_bytes);
@@ -79,6 +80,10 @@ class DiskImage {
 
   // Decay: the bit has changed, both in memory and on the medium. EINVAL past the end.
   int flip_bit(std::string_view path, std::uint64_t offset, unsigned bit);
+  // The sector with this byte cannot be read until all of it is written again, or mended.
+  int break_sector(std::string_view path, std::uint64_t offset);
+  int mend_sectors(std::string_view path);
+  static bool unreadable(const Inode& inode, std::uint64_t offset, std::size_t bytes) noexcept;
   static void flip_bit(Inode& inode, std::uint64_t offset, unsigned bit) noexcept;
 
   // Everything not synced is kept, lost or torn by seed. Returns how many changes were not kept

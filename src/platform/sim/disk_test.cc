@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "platform/disk_error.h"
 #include "platform/sim/world.h"
 #include "platform/test_support.h"
 
@@ -249,6 +250,53 @@ TEST(SimDisk, ErrorsByChance) {
   Machine machine(1, plan);
   std::function<void()> nothing = [] {};
   machine.run(expect_codes(&machine.node.disk(), &nothing, Code::StorageBusy, Code::StorageBusy));
+}
+
+TEST(SimDisk, NamesFailByChanceAndThenNothingHasHappened) {
+  FaultPlan plan;
+  plan.fail_name = kAlways / 2;
+  Machine machine(1, plan);
+  auto body = [](Disk* disk, int* failures) -> Task<void> {
+    for (int i = 0; i < 40; ++i) {
+      auto made = co_await disk->open("/f", {OpenMode::CreateNew, false});
+      *failures += made ? 0 : 1;
+      if (!made) continue;
+      for (;;) {
+        auto removed = co_await disk->remove("/f");
+        if (removed) break;
+        EXPECT_EQ(removed.error().code, Code::StorageBusy);
+        EXPECT_TRUE(is_medium_error(removed.error()));
+        ++*failures;
+      }
+    }
+  };
+  int failures = 0;
+  machine.run(body(&machine.node.disk(), &failures));
+  EXPECT_GT(failures, 10);
+  EXPECT_LT(failures, 70);
+}
+
+TEST(SimDisk, ABrokenSectorFailsReadsThatTouchItUntilItIsWritten) {
+  Machine machine(1);
+  auto body = [](SimDisk* disk) -> Task<void> {
+    auto file = co_await disk->open("/f", kCreate);
+    co_await (*file)->write_at(0, base::Buffer(4096));
+    EXPECT_TRUE(disk->break_sector("/f", 1000));
+    EXPECT_FALSE(disk->break_sector("/f", 5000));
+    const auto before = co_await (*file)->read_at(0, base::Buffer(512));
+    EXPECT_TRUE(before.has_value());
+    const auto across = co_await (*file)->read_at(0, base::Buffer(513));
+    EXPECT_FALSE(across.has_value());
+    const auto behind = co_await (*file)->read_at(1024, base::Buffer(100));
+    EXPECT_TRUE(behind.has_value());
+    co_await (*file)->write_at(600, base::Buffer(10));
+    const auto partly = co_await (*file)->read_at(600, base::Buffer(10));
+    EXPECT_FALSE(partly.has_value());
+    co_await (*file)->write_at(512, base::Buffer(512));
+    const auto wholly = co_await (*file)->read_at(0, base::Buffer(4096));
+    EXPECT_TRUE(wholly.has_value());
+  };
+  machine.run(body(&machine.node.disk()));
 }
 
 TEST(SimDisk, AFullDiskSaysSoAndFreesOnRemove) {

@@ -109,6 +109,7 @@ void write_volume(base::JsonWriter& json, volume::Volume& volume) {
   json.key("segments").value(stats.segments).key("free_bytes").value(stats.free_bytes);
   json.key("uploads").value(stats.uploads).key("quarantined").value(stats.quarantined);
   json.key("index_bytes").value(stats.index_bytes);
+  json.key("unreadable_bytes").value(stats.unreadable_bytes);
   if (const volume::Maintenance* maintenance = volume.maintenance()) {
     const volume::ScrubProgress scrub = maintenance->scrub_progress();
     json.key("scrub").begin_object().key("running").value(scrub.running);

@@ -30,6 +30,9 @@ inline constexpr runtime::MetricDecl kTenantBytes = runtime::declare_gauge(
     "storage_tenant_bytes", "Bytes of the objects each of the largest tenants holds.", {"tenant"});
 inline constexpr runtime::MetricDecl kTenantObjects = runtime::declare_gauge(
     "storage_tenant_objects", "Objects each of the largest tenants holds.", {"tenant"});
+inline constexpr runtime::MetricDecl kUnreadableBytes = runtime::declare_gauge(
+    "storage_unreadable_bytes",
+    "Bytes of segments that the disk did not give when the index was made or brought up to date.");
 inline constexpr runtime::MetricDecl kMemoryBytes =
     runtime::declare_gauge("storage_memory_bytes", "Memory taken by objects.");
 inline constexpr runtime::MetricDecl kMemoryLimitBytes =
@@ -47,11 +50,11 @@ inline constexpr runtime::MetricDecl kReadBytesTotal = runtime::declare_counter(
 inline constexpr runtime::MetricDecl kStoredBytesTotal =
     runtime::declare_counter("storage_stored_bytes_total", "Bytes of new objects stored.");
 
-inline constexpr std::array kAll = {&kReloadSuccessTotal, &kReloadFailTotal,  &kObjects,
-                                    &kObjectBytes,        &kFreeBytes,        &kUploadsOpen,
-                                    &kQuarantined,        &kTenantBytes,      &kTenantObjects,
-                                    &kMemoryBytes,        &kMemoryLimitBytes, &kDraining,
-                                    &kIntegrityFailTotal, &kCacheHitsTotal,   &kCacheMissesTotal,
-                                    &kReadBytesTotal,     &kStoredBytesTotal};
+inline constexpr std::array kAll = {
+    &kReloadSuccessTotal, &kReloadFailTotal, &kObjects,          &kObjectBytes,
+    &kFreeBytes,          &kUploadsOpen,     &kQuarantined,      &kTenantBytes,
+    &kTenantObjects,      &kUnreadableBytes, &kMemoryBytes,      &kMemoryLimitBytes,
+    &kDraining,           &kIntegrityFailTotal, &kCacheHitsTotal, &kCacheMissesTotal,
+    &kReadBytesTotal,     &kStoredBytesTotal};
 
 }  // namespace ron::storage::metrics

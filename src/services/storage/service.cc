@@ -103,6 +103,7 @@ void Service::add_gauges() {
   };
   tenants(metrics::kTenantBytes, &volume::Usage::bytes);
   tenants(metrics::kTenantObjects, &volume::Usage::objects);
+  gauge(metrics::kUnreadableBytes, [this] { return core_.volumes().totals().unreadable_bytes; });
   gauge(metrics::kMemoryBytes, [this] { return core_.memory_bytes(); });
   gauge(metrics::kMemoryLimitBytes, [this] { return core_.memory_limit(); });
   gauge(metrics::kDraining, [this] { return draining_.load() ? 1 : 0; });

@@ -149,6 +149,7 @@ volume::VolumeStats VolumeSet::totals() const {
     sum.uploads += one.uploads;
     sum.quarantined += one.quarantined;
     sum.index_bytes += one.index_bytes;
+    sum.unreadable_bytes += one.unreadable_bytes;
   }
   return sum;
 }
