@@ -65,7 +65,8 @@ base::Result<base::ByteView> BodyReader::take_chunked() {
     if (step.kind == ChunkStep::Kind::Bad) return fail(step.refusal.error());
     wire_.consume(step.consumed);
     const std::uint64_t announced = chunks_.total() + chunks_.chunk_left();
-    if (announced > settings_.max_body_bytes.bytes && !dropping_) return fail(body_too_large(settings_));
+    if (announced > settings_.max_body_bytes.bytes && !dropping_)
+      return fail(body_too_large(settings_));
     if (step.kind == ChunkStep::Kind::Data) return base::as_bytes(step.data);
     if (step.kind == ChunkStep::Kind::End) finished_ = true;
     if (step.kind == ChunkStep::Kind::NeedMore) break;

@@ -100,9 +100,9 @@ class History {
     bool doubtful = false;  // its end was submitted and not acknowledged
     bool over = false;
     std::int64_t expires_unix_s = 0;  // or never, and then nobody promises to remember its commit
-    bool remembered = false;  // its commit was acknowledged, and its object not removed since
-    bool unsure = false;      // what was hit speaks of it: left alone from then on
-    std::set<std::uint64_t> parts;      // acknowledged
+    bool remembered = false;        // its commit was acknowledged, and its object not removed since
+    bool unsure = false;            // what was hit speaks of it: left alone from then on
+    std::set<std::uint64_t> parts;  // acknowledged
     std::set<std::uint64_t> submitted;  // perhaps there
     bool busy = false;
   };

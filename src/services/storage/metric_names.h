@@ -50,11 +50,11 @@ inline constexpr runtime::MetricDecl kReadBytesTotal = runtime::declare_counter(
 inline constexpr runtime::MetricDecl kStoredBytesTotal =
     runtime::declare_counter("storage_stored_bytes_total", "Bytes of new objects stored.");
 
-inline constexpr std::array kAll = {
-    &kReloadSuccessTotal, &kReloadFailTotal, &kObjects,          &kObjectBytes,
-    &kFreeBytes,          &kUploadsOpen,     &kQuarantined,      &kTenantBytes,
-    &kTenantObjects,      &kUnreadableBytes, &kMemoryBytes,      &kMemoryLimitBytes,
-    &kDraining,           &kIntegrityFailTotal, &kCacheHitsTotal, &kCacheMissesTotal,
-    &kReadBytesTotal,     &kStoredBytesTotal};
+inline constexpr std::array kAll = {&kReloadSuccessTotal, &kReloadFailTotal,    &kObjects,
+                                    &kObjectBytes,        &kFreeBytes,          &kUploadsOpen,
+                                    &kQuarantined,        &kTenantBytes,        &kTenantObjects,
+                                    &kUnreadableBytes,    &kMemoryBytes,        &kMemoryLimitBytes,
+                                    &kDraining,           &kIntegrityFailTotal, &kCacheHitsTotal,
+                                    &kCacheMissesTotal,   &kReadBytesTotal,     &kStoredBytesTotal};
 
 }  // namespace ron::storage::metrics
