@@ -133,6 +133,31 @@ class Races(unittest.TestCase):
         self.together(*((play, tenant, seed) for seed, tenant in enumerate(TENANTS)))
         self.ends_well()
 
+    # Many commits, each while answers about its upload are on their way on three connections.
+    def test_many_commits_while_everyone_looks(self):
+        noise = random.Random(4)
+
+        def play(tenant):
+            for _ in range(10 * ROUNDS):
+                data = noise.randbytes(ron.PART + 1)
+                path = self.begin(tenant, len(data))
+                self.put_all(tenant, path, data)
+                viewers = [self.server.connect() for _ in range(3)]
+                for viewer in viewers:
+                    viewer.send(ron.request("GET", path, [self.auth(tenant)]) * PIPELINED)
+                    viewer.read_response()
+                done = self.ask(tenant, "POST", path + "/commit", b"")
+                self.assertEqual(done.status, 201, done.body)
+                for viewer in viewers:
+                    with viewer:
+                        for _ in range(PIPELINED - 1):
+                            self.assertIn(viewer.read_response().status, (200, 404))
+                address = done.json()["address"]
+                self.assertEqual(self.ask(tenant, "DELETE", "/o/" + address).status, 204)
+
+        self.together(*((play, tenant) for tenant in TENANTS))
+        self.ends_well()
+
     # One of commit and abort wins, whoever looks meanwhile.
     def test_commit_or_abort(self):
         noise = random.Random(2)

@@ -291,13 +291,13 @@ TEST_F(RamVolumeTest, ACommitCanBeRepeatedUntilTheUploadWouldHaveExpired) {
 
 // On threads of their own, for the sanitizers; models/ has every schedule of it.
 TEST_F(RamVolumeTest, AnUploadIsLookedAtWhileItIsCommitted) {
-  constexpr std::uint64_t kParts = 16;
+  constexpr std::uint64_t kParts = 2;
   const std::string text = noise(kPartBytes);
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < 200; ++round) {
     RamVolume volume(20 * base::kMiB, arena_, clock_);
     volume::Upload open;
     open.id = volume::UploadId(1, 0, 1);
-    open.length = kParts * kPartBytes;
+    open.length = kPartBytes + 1;
     open.expires_unix_s = clock_.unix_s + 100;
     const auto tell = [&]<class T>(runtime::TestCores& cores, auto submit) {
       auto [sender, receiver] = runtime::oneshot<Result<T>>();
@@ -309,7 +309,9 @@ TEST_F(RamVolumeTest, AnUploadIsLookedAtWhileItIsCommitted) {
     });
     for (std::uint64_t n = 0; n < kParts; ++n) {
       tell.operator()<b3::ChainingValue>(cores_, [&](volume::Reply<b3::ChainingValue> reply) {
-        return volume.put_part({open.id, n, buffer(text)}, runtime::Deadline(), std::move(reply));
+        const auto length = static_cast<std::size_t>(open.part_length(n));
+        return volume.put_part({open.id, n, buffer(text.substr(0, length))}, runtime::Deadline(),
+                               std::move(reply));
       });
     }
     std::atomic<int> ready = 0;
@@ -322,7 +324,9 @@ TEST_F(RamVolumeTest, AnUploadIsLookedAtWhileItIsCommitted) {
         const Result<volume::UploadState>& state = found.value();
         ASSERT_TRUE(state);
         gone = state->committed.has_value();
-        if (!gone) ASSERT_EQ(state->arrived.front().last, kParts - 1);
+        if (gone) break;
+        ASSERT_EQ(state->arrived.size(), 1U);
+        ASSERT_EQ(state->arrived[0].last, kParts - 1);
       }
     };
     const std::jthread first(look);
