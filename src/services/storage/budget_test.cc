@@ -65,11 +65,11 @@ TEST(Budget, CountsObjectsThatReadersKeep) {
   EXPECT_EQ(kept("1GiB").bytes(), 7 * base::limits::kDecodedBytes);
 }
 
-// Two on each core and on the operators' listener, each with its window and what it has decoded.
+// One on each core and on the operators' listener, each with its window and what it has decoded.
 TEST(Budget, CountsDecodersAtOnce) {
   const Addend decoding =
       addend_of(*loaded({"storage.limits.decode_abs_cap_bytes=8MiB"}), "bodies being decoded");
-  EXPECT_EQ(decoding.count, 6U);
+  EXPECT_EQ(decoding.count, 3U);
   EXPECT_GE(decoding.each_bytes, http::decoder_bytes(8 * base::kMiB) + 3 * 8 * base::kMiB);
   EXPECT_EQ(http::decoder_bytes(8 * base::kMiB), 30 * base::kMiB);
   EXPECT_EQ(http::decoder_bytes(0), http::kZstdBytes);
