@@ -141,9 +141,9 @@ class KeepsAnyway final : public Relay {
 class ForeignHolds final : public Relay {
  public:
   using Relay::Relay;
-  Task<base::Result<void>> remove(volume::Removal removal, Deadline deadline) override {
+  Task<base::Result<void>> remove(volume::Removal removal, Call call) override {
     removal.tenant.reset();
-    return api_.remove(std::move(removal), deadline);
+    return api_.remove(std::move(removal), std::move(call));
   }
 };
 

@@ -297,7 +297,7 @@ TEST(DiskVolume, ACommitCanBeRepeatedUntilTheUploadWouldHaveExpired) {
   }
   Life life(machine, options);
   check_all(life.volume());
-  EXPECT_EQ(remove(machine, life.volume(), b3::hash(objects[0])).get(), objects[0].size());
+  EXPECT_EQ(remove(machine, life.volume(), b3::hash(objects[0])).get()->length, objects[0].size());
   EXPECT_EQ(commit(machine, life.volume(), UploadId(1, 0, 0)).get().error().code, Code::NotFound);
 }
 

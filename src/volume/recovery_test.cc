@@ -426,8 +426,8 @@ TEST(Committer, AnExceptionBehindTheIndexLeavesNoTraceOfTheBatch) {
   Machine machine(1);
   ThrowingKeyValues maps(&machine.node.key_values());
   const platform::Host real = machine.node.host();
-  const platform::Host host{real.cores, real.clock,   real.random,   real.net,       real.disk,
-                            maps,       real.signals, real.blocking, real.send_arena};
+  const platform::Host host{real.cores, real.clock, real.random,  real.net,      real.resolver,
+                            real.disk,  maps,       real.signals, real.blocking, real.send_arena};
   const auto before = sample_bytes(1000, 1);
   const auto object = sample_bytes(1000, 2);
   Life life(machine, small_options(), host);
