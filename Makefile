@@ -8,6 +8,7 @@ ROUNDS ?= 300
 FLIPS ?= 1000
 SECONDS ?= 60
 CONFIGURED := $(BUILD)/build.ninja
+CMAKE_FILES := CMakeLists.txt CMakePresets.json cmake/modules.cmake cmake/toolchain.cmake
 CPP := find $(wildcard src models sim tests bench) -name '*.cc' -o -name '*.h'
 
 # A finding ends the run; stacks have names.
@@ -16,37 +17,47 @@ export ASAN_OPTIONS ?= detect_leaks=1:external_symbolizer_path=$(SYMBOLIZER)
 export UBSAN_OPTIONS ?= print_stacktrace=1:external_symbolizer_path=$(SYMBOLIZER)
 export TSAN_OPTIONS ?= suppressions=$(CURDIR)/tools/tsan.suppressions:halt_on_error=1:second_deadlock_stack=1:external_symbolizer_path=$(SYMBOLIZER)
 
-.PHONY: help setup build run test lint format-check format bench fuzz sim crash rot full-disk docs asan tsan clean
+.PHONY: help setup setup-run setup-test setup-bench with-tests ron build run test lint format-check format bench fuzz sim crash rot full-disk docs asan tsan tsan-paths clean
 .DEFAULT_GOAL := help
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup: ## install every Debian package the project needs (quick when nothing is missing)
-	@tools/setup
+	@tools/setup all
 
-$(CONFIGURED): CMakeLists.txt CMakePresets.json cmake/modules.cmake cmake/toolchain.cmake | setup
-	@cmake --preset $(PRESET)
+setup-run setup-test setup-bench: setup-%:
+	@tools/setup $*
 
-build: $(CONFIGURED) ## build everything in build/release (PRESET=dev|asan|tsan|fuzz for the others)
+# Whoever only runs ron has neither the tests' libraries nor their tools; the first who wants the
+# tests adds them to the same build.
+$(CONFIGURED): $(CMAKE_FILES) | setup-run
+	@cmake --preset $(PRESET) $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DRON_TESTS=OFF)
+
+with-tests: setup-test $(CONFIGURED)
+	@grep -q '^RON_TESTS:BOOL=ON' $(BUILD)/CMakeCache.txt || cmake --preset $(PRESET) -DRON_TESTS=ON
+
+ron: setup-run $(CONFIGURED)
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target ron
+
+build: with-tests ## build everything in build/release (PRESET=dev|asan|tsan|fuzz for the others)
 	@cmake --build --preset $(PRESET) -j $(JOBS) $(if $(TARGETS),--target $(TARGETS))
 
-run: $(CONFIGURED) ## build ron and run it on 127.0.0.1:8081 with its data in ./ron-data
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target ron
+run: ron ## build ron and run it on 127.0.0.1:8081 with its data in ./ron-data
 	@tools/first-steps >&2
 	@exec $(BUILD)/ron storage --data ron-data --log-format text
 
 test: build ## build, then unit, model, simulation, end-to-end and lint tests (CTEST='-R http' for some)
 	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error $(CTEST)
 
-lint: $(CONFIGURED) format-check ## formatting, house rules, clang-tidy over what changed
+lint: with-tests format-check ## formatting, house rules, clang-tidy over what changed
 	@tools/lint
 	@tools/tidy -p $(BUILD) -j $(JOBS) $(TIDY)
 
-format-check: | setup
+format-check: | setup-test
 	@$(CPP) | xargs clang-format-19 --dry-run --Werror
 
-format: | setup ## format every C++ file
+format: | setup-test ## format every C++ file
 	@$(CPP) | xargs clang-format-19 -i
 
 asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -54,6 +65,10 @@ asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 
 tsan: ## the tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory test PRESET=tsan
+
+# Builds little besides ron, which is less than half of what `make tsan` does.
+tsan-paths: ## uploads and tenants under ThreadSanitizer, end to end
+	@$(MAKE) --no-print-directory test PRESET=tsan TARGETS='ron storage_test' CTEST='-L shared'
 
 fuzz: ## every fuzz target for SECONDS=60, two at a time; KEEP=1 keeps new inputs in tests/corpus
 	@$(MAKE) --no-print-directory build PRESET=fuzz
@@ -64,23 +79,19 @@ sim: build ## whole services under SEEDS=500 seeds of simulated faults
 	(( $${#programs[@]} )) || { echo "sim: no simulation in $(BUILD)/sim" >&2; exit 1; }; \
 	for program in "$${programs[@]}"; do "$$program" --seeds $(SEEDS) || exit 1; done
 
-crash: $(CONFIGURED) ## kill the server ROUNDS=300 times under load; what it acknowledged must be there
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target ron
+crash: setup-test ron ## kill the server ROUNDS=300 times under load; what it acknowledged must be there
 	@RON_BINARY=$(CURDIR)/$(BUILD)/ron python3 tests/durability/crash.py --rounds $(ROUNDS)
 
-rot: $(CONFIGURED) ## flip FLIPS=1000 bits of segments and index, one at a time; nothing wrong may be served
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target ron
+rot: setup-test ron ## flip FLIPS=1000 bits of segments and index, one at a time; nothing wrong may be served
 	@RON_BINARY=$(CURDIR)/$(BUILD)/ron python3 tests/durability/rot.py --flips $(FLIPS)
 
-full-disk: $(CONFIGURED) ## full and failing file systems; needs root to mount small ones
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target ron
+full-disk: setup-test ron ## full and failing file systems; needs root to mount small ones
 	@RON_BINARY=$(CURDIR)/$(BUILD)/ron python3 tests/durability/full_disk.py
 
-docs: $(CONFIGURED) ## write docs/generated from the declarations in the code
+docs: setup-run $(CONFIGURED) ## write docs/generated from the declarations in the code
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target docs
 
-bench: $(CONFIGURED) ## side by side with named peers
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target ron
+bench: setup-bench ron ## side by side with named peers
 	@bench/run
 
 clean: ## remove every build

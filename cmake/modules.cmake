@@ -5,7 +5,8 @@
 # takes every .cc of the folder: x_test.cc go to the test program `<name>_test`, x_fuzz.cc become one
 # libFuzzer program each, x_bench.cc one benchmark program each, test_x.cc the library
 # `ron_<name>_testing` for tests and simulations, the rest is the library.
-# Where fuzzers are built, tests are built only when they are asked for by name.
+# Where fuzzers are built, tests are built only when they are asked for by name. Without RON_TESTS only
+# the libraries are.
 # ron_check_ranks() fails the configure step when a module links a module of the same or a higher rank.
 
 if(RON_FUZZ)
@@ -62,6 +63,9 @@ function(ron_module name)
     endforeach()
   endif()
 
+  if(NOT RON_TESTS)
+    return()
+  endif()
   if(support)
     add_library(ron_${name}_testing STATIC ${RON_IF_ASKED} ${support})
     target_link_libraries(ron_${name}_testing PUBLIC ron_${name})

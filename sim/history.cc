@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace ron::sim {
@@ -44,22 +45,30 @@ constexpr std::string_view name(Result result) {
   return "";
 }
 
-// Holds in this state and leaves it.
-constexpr bool fits(Result result, bool present) {
-  if (present) return result == Result::AlreadyThere || result == Result::Present;
-  return result == Result::NotThere || result == Result::Absent;
+constexpr std::string_view name(History::Who who) {
+  switch (who) {
+    case History::Who::Operator:
+      return "operator";
+    case History::Who::Nameless:
+      return "nameless";
+    case History::Who::Tenant:
+      return "tenant";
+  }
+  return "";
 }
 
-// Turns this state into the other one.
-constexpr bool turns(Act act, Result result, bool present) {
-  if (result == Result::Unknown) return act == (present ? Act::Delete : Act::Put);
-  return result == (present ? Result::Removed : Result::Added);
+// It may have stored the object, or taken it away.
+constexpr bool may_add(Act act, Result result) {
+  return result == Result::Added || (act == Act::Put && result == Result::Unknown);
+}
+constexpr bool may_remove(Act act, Result result) {
+  return result == Result::Removed || (act == Act::Delete && result == Result::Unknown);
 }
 
 }  // namespace
 
-std::size_t History::begin(unsigned life, std::size_t object, Act act) {
-  operations_.push_back({life, object, act, Result::Unknown, moment_++, kNeverEnds, kNever});
+std::size_t History::begin(unsigned life, std::size_t object, Act act, Who who) {
+  operations_.push_back({life, object, act, who, Result::Unknown, moment_++, kNeverEnds, kNever});
   return operations_.size() - 1;
 }
 
@@ -76,8 +85,8 @@ std::size_t History::copies(unsigned life, std::size_t object, TimePoint since) 
   std::uint64_t last_removal = 0;  // when the last one was over
   for (const Operation& each : operations_) {
     if (each.life != life || each.object != object) continue;
-    if (turns(each.act, each.result, false)) ++added;
-    if (!turns(each.act, each.result, true)) continue;
+    if (may_add(each.act, each.result)) ++added;
+    if (!may_remove(each.act, each.result)) continue;
     ++removed;
     last_removal = std::max(last_removal, each.end);
   }
@@ -101,35 +110,74 @@ std::vector<History::Group> History::groups() const {
   return all;
 }
 
+std::optional<History::Holders> History::after(const Operation& operation, Holders holders) {
+  const Holders own = operation.who == Who::Tenant ? 2 : 1;
+  const bool outright = operation.act == Act::Delete && operation.who == Who::Operator;
+  const Holders removable = outright ? holders : holders & own;
+  const auto if_so = [](bool possible, Holders then) {
+    return possible ? std::optional(then) : std::nullopt;
+  };
+  switch (operation.result) {
+    case Result::Nothing:
+      return holders;
+    case Result::Added:
+      return if_so(holders == 0, own);
+    case Result::AlreadyThere:
+      return if_so(holders != 0, holders | own);
+    case Result::Removed:
+      return if_so(removable != 0, holders & ~removable);
+    case Result::NotThere:
+      return if_so(removable == 0, holders);
+    case Result::Present:
+      return if_so(holders != 0, holders);
+    case Result::Absent:
+      return if_so(holders == 0, holders);
+    case Result::Unknown:
+      break;
+  }
+  if (operation.act == Act::Read) return holders;
+  return operation.act == Act::Put ? holders | own : holders & ~removable;
+}
+
 // Takes the operations in an order that explains them, one by one. Those that leave the state as it
 // is are taken as soon as they may: that never rules anything out. When none is left the state must
-// turn, and the operation that turns it can be chosen without looking ahead: of two that may both
-// be next, whichever must end sooner can stand where the other stood in any order that works, and
-// one without an answer waits for ever. So there is nothing to search.
-bool History::explains(Group operations) {
-  bool present = false;
-  for (;;) {
+// change. Of two operations that do the same for the same holder and may both be next, whichever
+// must end sooner can stand where the other stood in any order that works, and one without an
+// answer waits for ever; so one of each kind is tried, and no situation twice.
+class History::Search {
+ public:
+  bool explains(Group left, Holders holders) {
     std::uint64_t first_end = kNeverEnds;
-    for (const Operation* operation : operations) first_end = std::min(first_end, operation->end);
-    if (first_end == kNeverEnds) return true;
-    const auto may_be_next = [first_end](const Operation* operation) {
+    const auto may_be_next = [&first_end](const Operation* operation) {
       return operation->begin < first_end;
     };
-    const std::size_t before = operations.size();
-    std::erase_if(operations, [&](const Operation* operation) {
-      return may_be_next(operation) && fits(operation->result, present);
-    });
-    if (operations.size() != before) continue;
-    auto turner = operations.end();
-    for (auto each = operations.begin(); each != operations.end(); ++each) {
-      if (!may_be_next(*each) || !turns((*each)->act, (*each)->result, present)) continue;
-      if (turner == operations.end() || (*each)->end < (*turner)->end) turner = each;
+    for (bool taken = true; taken;) {
+      first_end = kNeverEnds;
+      for (const Operation* operation : left) first_end = std::min(first_end, operation->end);
+      if (first_end == kNeverEnds) return true;
+      taken = std::erase_if(left, [&](const Operation* operation) {
+                const bool answered = operation->result != Result::Unknown;
+                return answered && may_be_next(operation) && after(*operation, holders) == holders;
+              }) != 0;
     }
-    if (turner == operations.end()) return false;
-    operations.erase(turner);
-    present = !present;
+    if (!seen_.emplace(left, holders).second) return false;
+    std::map<std::pair<Act, Who>, std::size_t> next;  // the one of its kind that must end first
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      const auto then = after(*left[i], holders);
+      if (!may_be_next(left[i]) || !then || *then == holders) continue;
+      const auto [kind, first] = next.try_emplace({left[i]->act, left[i]->who}, i);
+      if (!first && left[i]->end < left[kind->second]->end) kind->second = i;
+    }
+    return std::ranges::any_of(next, [&](const auto& kind) {
+      Group rest = left;
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(kind.second));
+      return explains(std::move(rest), *after(*left[kind.second], holders));
+    });
   }
-}
+
+ private:
+  std::set<std::pair<Group, Holders>> seen_;  // and led nowhere
+};
 
 std::string History::describe(const Group& operations) {
   std::string text = "no order explains life " + std::to_string(operations.front()->life) +
@@ -139,6 +187,8 @@ std::string History::describe(const Group& operations) {
     text += operation->end == kNeverEnds ? "..." : std::to_string(operation->end);
     text += "] ";
     text += name(operation->act);
+    text += " by ";
+    text += name(operation->who);
     text += ": ";
     text += name(operation->result);
   }
@@ -147,7 +197,7 @@ std::string History::describe(const Group& operations) {
 
 std::optional<std::string> History::check() const {
   for (const Group& group : groups()) {
-    if (!explains(group)) return describe(group);
+    if (!Search().explains(group, 0)) return describe(group);
   }
   return std::nullopt;
 }

@@ -1,11 +1,11 @@
 // History: what clients did to objects and what they were told, checked against the one rule that
 // matters: some order of the operations explains every answer.
 //
-// An object is there or not; its content cannot differ, so presence is all its state. Each
-// operation has an interval, from its first byte to its answer, and takes effect at one moment
-// within it. One whose answer never came took effect at any later moment of the same life of the
-// service, or not at all. check() finds such an order or says that there is none, exactly: it never
-// calls a possible history wrong, nor an impossible one right.
+// An object is there as long as somebody holds it; its content cannot differ, so who holds it is
+// all its state. Each operation has an interval, from its first byte to its answer, and takes
+// effect at one moment within it. One whose answer never came took effect at any later moment of
+// the same life of the service, or not at all. check() finds such an order or says that there is
+// none, exactly: it never calls a possible history wrong, nor an impossible one right.
 //
 // One thread. Memory grows with the number of operations.
 #pragma once
@@ -23,20 +23,22 @@ namespace ron::sim {
 class History {
  public:
   enum class Act : std::uint8_t { Put, Delete, Read };
+  // For whom. An operator stores for those without a tenant and removes whatever anybody holds.
+  enum class Who : std::uint8_t { Operator, Nameless, Tenant };
   // What an operation turned out to have done.
   enum class Result : std::uint8_t {
     Unknown,       // no answer: it happened or not, then or later
     Nothing,       // refused
     Added,         // was absent, now present
-    AlreadyThere,  // was and is present
-    Removed,       // was present, now absent
-    NotThere,      // was and is absent
+    AlreadyThere,  // was and is present, and held by the one who put it
+    Removed,       // was held by the one who removed it, or for an operator by anybody
+    NotThere,      // was not
     Present,       // read: there
     Absent,        // read: not there
   };
 
   // The operation begins; `life` counts the runs of the service, which forgets everything between.
-  std::size_t begin(unsigned life, std::size_t object, Act act);
+  std::size_t begin(unsigned life, std::size_t object, Act act, Who who = Who::Operator);
   // Its answer is here. Once.
   void end(std::size_t operation, Result result, TimePoint now);
 
@@ -58,15 +60,19 @@ class History {
     unsigned life;
     std::size_t object;
     Act act;
+    Who who;
     Result result;
     std::uint64_t begin;
     std::uint64_t end;
     TimePoint ended;
   };
   using Group = std::vector<const Operation*>;  // of one object in one life
+  using Holders = unsigned;                     // a bit for each
 
+  // What the operation makes of the state; nothing when it cannot have happened in it.
+  [[nodiscard]] static std::optional<Holders> after(const Operation& operation, Holders holders);
   [[nodiscard]] std::vector<Group> groups() const;
-  [[nodiscard]] static bool explains(Group operations);
+  class Search;
   [[nodiscard]] static std::string describe(const Group& operations);
 
   std::vector<Operation> operations_;

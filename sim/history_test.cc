@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -12,6 +13,7 @@ namespace {
 
 using Act = History::Act;
 using Result = History::Result;
+using Who = History::Who;
 
 // One object in one life.
 struct OneObject {
@@ -146,6 +148,24 @@ TEST(History, RefusedMeansThatNothingHappened) {
   EXPECT_FALSE(object.possible());
 }
 
+TEST(History, WhatATenantHoldsIsNotForOthersToRemove) {
+  History history;
+  const auto did = [&history](Act act, Who who, Result result) {
+    history.end(history.begin(1, 0, act, who), result, TimePoint());
+  };
+  did(Act::Put, Who::Nameless, Result::Added);
+  did(Act::Delete, Who::Tenant, Result::NotThere);
+  did(Act::Put, Who::Tenant, Result::AlreadyThere);
+  did(Act::Delete, Who::Nameless, Result::Removed);
+  did(Act::Read, Who::Operator, Result::Present);
+  EXPECT_FALSE(history.check());
+  did(Act::Delete, Who::Operator, Result::Removed);
+  did(Act::Delete, Who::Tenant, Result::NotThere);
+  EXPECT_FALSE(history.check());
+  did(Act::Read, Who::Operator, Result::Present);
+  EXPECT_TRUE(history.check());
+}
+
 TEST(History, ANewLifeBeginsEmpty) {
   History history;
   history.end(history.begin(1, 0, Act::Put), Result::Added, TimePoint());
@@ -168,6 +188,7 @@ TEST(History, CountsWhatWasReadBack) {
 struct Small {
   struct Operation {
     Act act;
+    Who who;
     Result result = Result::Unknown;
     std::uint64_t begin = 0;
     std::uint64_t end = UINT64_MAX;
@@ -195,7 +216,9 @@ Small make_small(const std::vector<unsigned>& numbers) {
     if (begins && small.operations.size() == kMost) break;
     if (begins) {
       open.push_back(small.operations.size());
-      small.operations.push_back({.act = static_cast<Act>(number / 2 % 3), .begin = moment++});
+      small.operations.push_back({.act = static_cast<Act>(number / 2 % 3),
+                                  .who = static_cast<Who>(number / 6 % 3),
+                                  .begin = moment++});
       continue;
     }
     const auto which = open.begin() + static_cast<std::ptrdiff_t>(number / 2 % open.size());
@@ -207,30 +230,43 @@ Small make_small(const std::vector<unsigned>& numbers) {
   return small;
 }
 
+using Holders = std::set<Who>;  // without the operator, who stores for the nameless
+
 // What the operation makes of the state; nothing when it cannot have happened then.
-std::optional<bool> apply(const Small::Operation& operation, bool present) {
+std::optional<Holders> apply(const Small::Operation& operation, const Holders& before) {
+  const Who own = operation.who == Who::Operator ? Who::Nameless : operation.who;
+  const bool outright = operation.act == Act::Delete && operation.who == Who::Operator;
+  Holders with = before;
+  with.insert(own);
+  Holders without = outright ? Holders() : before;
+  without.erase(own);
+  const auto if_so = [](bool possible, const Holders& then) {
+    return possible ? std::optional(then) : std::nullopt;
+  };
   switch (operation.result) {
     case Result::Nothing:
-      return present;
+      return before;
     case Result::Added:
-      return present ? std::nullopt : std::optional(true);
+      return if_so(before.empty(), with);
     case Result::AlreadyThere:
+      return if_so(!before.empty(), with);
     case Result::Present:
-      return present ? std::optional(true) : std::nullopt;
-    case Result::Removed:
-      return present ? std::optional(false) : std::nullopt;
-    case Result::NotThere:
+      return if_so(!before.empty(), before);
     case Result::Absent:
-      return present ? std::nullopt : std::optional(false);
+      return if_so(before.empty(), before);
+    case Result::Removed:
+      return if_so(without != before, without);
+    case Result::NotThere:
+      return if_so(without == before, before);
     case Result::Unknown:
       break;
   }
-  if (operation.act == Act::Read) return present;
-  return operation.act == Act::Put;
+  if (operation.act == Act::Read) return before;
+  return operation.act == Act::Put ? with : without;
 }
 
 // Tries every order, with and without each operation that has no answer.
-bool try_everything(const std::vector<Small::Operation>& left, bool present) {
+bool try_everything(const std::vector<Small::Operation>& left, const Holders& holders) {
   if (std::ranges::all_of(left, [](const auto& each) { return each.end == UINT64_MAX; })) {
     return true;
   }
@@ -239,10 +275,10 @@ bool try_everything(const std::vector<Small::Operation>& left, bool present) {
     if (left[i].begin > first_end) continue;
     std::vector<Small::Operation> rest = left;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-    const std::optional<bool> next = apply(left[i], present);
+    const std::optional<Holders> next = apply(left[i], holders);
     if (next && try_everything(rest, *next)) return true;
     const bool optional = left[i].result == Result::Unknown;
-    if (optional && try_everything(rest, present)) return true;
+    if (optional && try_everything(rest, holders)) return true;
   }
   return false;
 }
@@ -263,11 +299,12 @@ TEST(History, AgreesWithTryingEveryOrder) {
     std::ranges::sort(ends);
     for (const auto& [end, which] : ends) {
       while (begun < small.operations.size() && small.operations[begun].begin < end) {
-        handles.push_back(history.begin(1, 0, small.operations[begun++].act));
+        const Small::Operation& next = small.operations[begun++];
+        handles.push_back(history.begin(1, 0, next.act, next.who));
       }
       history.end(handles[which], small.operations[which].result, TimePoint());
     }
-    const bool expected = try_everything(small.operations, false);
+    const bool expected = try_everything(small.operations, {});
     ++(expected ? possible : impossible);
     RC_ASSERT(!history.check().has_value() == expected);
   }));

@@ -17,6 +17,7 @@ using base::Code;
 using base::ObjectId;
 using platform::Task;
 using runtime::Deadline;
+using storage::Call;
 using storage::NewBytes;
 using storage::ObjectPtr;
 using storage::Stored;
@@ -47,8 +48,8 @@ class Relay : public storage::Api {
     return api_.put(std::move(wish), deadline);
   }
   base::Result<void> check_room() override { return api_.check_room(); }
-  Task<base::Result<void>> remove(ObjectId id, Deadline deadline) override {
-    return api_.remove(id, deadline);
+  Task<base::Result<void>> remove(volume::Removal removal, Call call) override {
+    return api_.remove(std::move(removal), std::move(call));
   }
   Task<base::Result<volume::Upload>> begin_upload(storage::UploadWish wish,
                                                   Deadline deadline) override {
@@ -67,8 +68,8 @@ class Relay : public storage::Api {
     return api_.put_part(std::move(open), part, std::move(bytes), deadline);
   }
   Task<base::Result<Stored>> commit_upload(volume::UploadId id, std::string tenant,
-                                           Deadline deadline) override {
-    return api_.commit_upload(id, std::move(tenant), deadline);
+                                           Call call) override {
+    return api_.commit_upload(id, std::move(tenant), std::move(call));
   }
   Task<base::Result<void>> abort_upload(volume::UploadId id, std::string tenant,
                                         Deadline deadline) override {
@@ -119,22 +120,31 @@ class KeepsAnyway final : public Relay {
  public:
   using Relay::Relay;
   Task<base::Result<Stored>> put(NewBytes wish, Deadline deadline) override {
-    const std::vector<ObjectId> doomed = std::exchange(doomed_, {});
-    for (const ObjectId& id : doomed) {
-      const auto removed = co_await api_.remove(id, deadline);
+    const std::vector<volume::Removal> doomed = std::exchange(doomed_, {});
+    for (const volume::Removal& removal : doomed) {
+      const auto removed = co_await api_.remove(removal, deadline);
       static_cast<void>(removed);
     }
     co_return co_await api_.put(std::move(wish), deadline);
   }
-  Task<base::Result<void>> remove(ObjectId id, Deadline) override {
-    const auto found = co_await api_.locate(id);
+  Task<base::Result<void>> remove(volume::Removal removal, Call) override {
+    const auto found = co_await api_.locate(removal.id);
     if (!found) co_return base::fail(found.error());
-    doomed_.push_back(id);
+    doomed_.push_back(std::move(removal));
     co_return base::Result<void>();
   }
 
  private:
-  std::vector<ObjectId> doomed_;
+  std::vector<volume::Removal> doomed_;
+};
+
+class ForeignHolds final : public Relay {
+ public:
+  using Relay::Relay;
+  Task<base::Result<void>> remove(volume::Removal removal, Call call) override {
+    removal.tenant.reset();
+    return api_.remove(std::move(removal), std::move(call));
+  }
 };
 
 // Lets one put at a time through. The turn of one that gave up waiting is given to it all the same.
@@ -200,6 +210,8 @@ std::unique_ptr<storage::Api> make_faulty(Plant plant, storage::Api& api) {
       return std::make_unique<DeafDeadline>(api);
     case Plant::KeepsAnyway:
       return std::make_unique<KeepsAnyway>(api);
+    case Plant::ForeignHolds:
+      return std::make_unique<ForeignHolds>(api);
     case Plant::None:
     case Plant::SharedBuffer:
       break;

@@ -20,7 +20,8 @@ namespace ron::sim {
   X(SharedBuffer, "shared-buffer", "sends every answer of a core from the same piece of memory") \
   X(LostWakeup, "lost-wakeup", "passes a turn on to a put that has given up waiting")            \
   X(DeafDeadline, "deaf-deadline", "does not pass the deadline of a request on")                 \
-  X(KeepsAnyway, "keeps-anyway", "says that an object is gone before it is")
+  X(KeepsAnyway, "keeps-anyway", "says that an object is gone before it is")                     \
+  X(ForeignHolds, "foreign-holds", "removes what others hold together with the caller's hold")
 
 enum class Plant : std::uint8_t {
   None,

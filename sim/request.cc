@@ -59,7 +59,8 @@ std::string as_chunks(Dice& dice, std::string_view body) {
 
 TokenKind any_token(Dice& dice) {
   using enum TokenKind;
-  if (dice.chance(90)) return Admin;
+  if (dice.chance(70)) return Admin;
+  if (dice.chance(67)) return Tenant;
   return dice.pick({None, Write, Delete, Small, Expired, Garbage});
 }
 
@@ -90,6 +91,9 @@ Tokens make_tokens(Dice dice, std::int64_t now_unix_s) {
   add({auth::MaxBytesCaveat{kSmallTokenBytes}});
   add({auth::ExpiresCaveat{now_unix_s - 1}});
   tokens.texts.push_back("bm90LWEtdG9rZW4");
+  auth::ScopeCaveat stores_and_deletes = only(auth::Scope::kStorageWrite);
+  stores_and_deletes.scopes.add(auth::Scope::kStorageDelete);
+  add({stores_and_deletes, auth::TenantCaveat{"tenant"}});
   return tokens;
 }
 

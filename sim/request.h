@@ -15,8 +15,8 @@
 namespace ron::sim {
 
 // Capabilities a client may show.
-enum class TokenKind : std::uint8_t { None, Admin, Write, Delete, Small, Expired, Garbage };
-inline constexpr std::size_t kTokenKinds = 7;
+enum class TokenKind : std::uint8_t { None, Admin, Write, Delete, Small, Expired, Garbage, Tenant };
+inline constexpr std::size_t kTokenKinds = 8;
 inline constexpr std::uint64_t kSmallTokenBytes = 300;  // what a Small token lets through
 
 // The tokens of one seed, by kind, and the keyring that knows them.

@@ -91,8 +91,8 @@ ServerNode::~ServerNode() = default;
 platform::Host ServerNode::host() {
   const platform::Host machine = node_.host();
   if (!scene_.plan.by_reference) return machine;
-  return {machine.cores,      machine.clock,   machine.random,   machine.net, machine.disk,
-          machine.key_values, machine.signals, machine.blocking, arena_};
+  return {machine.cores, machine.clock,      machine.random,  machine.net,      machine.resolver,
+          machine.disk,  machine.key_values, machine.signals, machine.blocking, arena_};
 }
 
 void ServerNode::begin(const Flags& flags) {

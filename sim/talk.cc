@@ -19,6 +19,14 @@ std::optional<Act> act_of(const Request& request) {
   return std::nullopt;
 }
 
+// Whose hold a change is about. Without a tenant, and with every scope, one is an operator.
+History::Who who_of(const Request& request) {
+  using Who = History::Who;
+  if (request.token == TokenKind::Tenant) return Who::Tenant;
+  const bool operates = request.token == TokenKind::Admin || request.token == TokenKind::Small;
+  return operates ? Who::Operator : Who::Nameless;
+}
+
 std::size_t size_of(const Request& request) { return request.head.size() + request.body.size(); }
 
 }  // namespace
@@ -86,7 +94,8 @@ void Talk::begin(Asked& asked) {
   asked.begun_to_send = true;
   if (asked.request.heavy()) ++scene_.heavy[life_];
   if (const auto act = act_of(asked.request)) {
-    asked.operation = scene_.history.begin(life_, asked.request.object, *act);
+    asked.operation =
+        scene_.history.begin(life_, asked.request.object, *act, who_of(asked.request));
   }
 }
 

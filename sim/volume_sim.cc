@@ -1,6 +1,6 @@
 // volume_sim: one volume on a simulated disk, seed after seed, through power cuts that lose and
-// tear what was not synced, crashes, failing writes, compactions and lost indexes, until something
-// that was acknowledged does not hold.
+// tear what was not synced, crashes, failing writes and names, compactions, lost indexes, flipped
+// bits and unreadable sectors, until something that was acknowledged does not hold.
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -18,7 +18,11 @@ using volume::HistoryCounts;
 using volume::HistoryPlan;
 
 constexpr std::string_view kSkipSync = "skip-sync";
-constexpr std::uint64_t kFailingEvery = 3;  // seeds of which one has a disk that reports errors
+// Of so many seeds some have a disk that reports errors, and some one that decays.
+constexpr std::uint64_t kPlans = 5;
+constexpr std::uint64_t kFailing = 2;
+constexpr std::uint64_t kDecaying = 2;
+static_assert(kFailing + kDecaying < kPlans);
 
 int usage(const std::string& complaint) {
   std::fprintf(stderr, "volume_sim: %s\nusage: volume_sim %s\nplants:\n  %s      %s\n",
@@ -28,8 +32,10 @@ int usage(const std::string& complaint) {
 }
 
 HistoryPlan plan_of(std::uint64_t seed, bool skip_sync) {
-  HistoryPlan plan =
-      seed % kFailingEvery == 0 ? volume::failing_history_plan(seed) : volume::history_plan(seed);
+  const std::uint64_t kind = seed % kPlans;
+  HistoryPlan plan = kind < kFailing               ? volume::failing_history_plan(seed)
+                     : kind < kFailing + kDecaying ? volume::decaying_history_plan(seed)
+                                                   : volume::history_plan(seed);
   plan.options.skip_sync = skip_sync;
   return plan;
 }
@@ -51,6 +57,8 @@ void print_summary(const HistoryCounts& counts, std::uint64_t seeds, std::uint64
       {"writes and names lost or torn by them", counts.lost_changes},
       {"compactions", counts.compactions},
       {"indexes made anew", counts.rebuilds},
+      {"bits flipped", counts.rotten},
+      {"sectors broken", counts.broken},
       {"seeds run twice", twice},
   };
   for (const auto& [name, count] : lines) {

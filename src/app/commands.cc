@@ -96,6 +96,20 @@ void add_version_command(CLI::App& root, cli::Action& chosen) {
       [&chosen] { chosen = [] { return cli::print_result(version_text() + "\n"); }; });
 }
 
+// In the list of commands only: run() makes `ron put --help` of `ron help put`.
+void add_help_command(CLI::App& root) {
+  root.add_subcommand("help", "Explain a command: ron help put");
+}
+
+std::vector<char*> without_help_command(Arguments arguments) {
+  static std::string help_flag = "--help";
+  std::vector<char*> out(arguments.begin(), arguments.end());
+  if (out.empty() || std::string_view(out.front()) != "help") return out;
+  out.erase(out.begin());
+  out.push_back(help_flag.data());
+  return out;
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -114,17 +128,20 @@ int run(int argc, char** argv) {
   add_topology_command(root, chosen);
   add_doctor_command(root, chosen);
   add_version_command(root, chosen);
+  add_help_command(root);
   root.footer(
       "First steps:\n"
       "  ron storage --amnesia --token-out admin.token &\n"
       "  ron put --token admin.token FILE\n"
       "  ron get b3:<hash> -o FILE\n"
-      "Every command explains itself: ron COMMAND --help.");
+      "Every command explains itself: ron help COMMAND.");
 
-  const Arguments arguments(argv + 1, static_cast<std::size_t>(std::max(argc - 1, 0)));
+  const Arguments given(argv + 1, static_cast<std::size_t>(std::max(argc - 1, 0)));
+  std::vector<char*> arguments = without_help_command(given);
   if (const auto why = unknown_command(root, arguments)) return cli::bad_usage(*why);
+  arguments.insert(arguments.begin(), argv[0]);
   try {
-    root.parse(argc, argv);
+    root.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::Success& asked) {  // --help, --version
     return root.exit(asked);
   } catch (const CLI::ParseError& error) {

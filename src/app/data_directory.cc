@@ -6,6 +6,7 @@
 #include "app/keys.h"
 #include "auth/capability.h"
 #include "cli/key.h"
+#include "cli/key_files.h"
 #include "platform/posix/files.h"
 
 namespace ron::app {
@@ -38,18 +39,21 @@ std::vector<std::string> DataDirectory::volumes(const storage::StorageConfig& co
   return {config.data_dirs.begin(), config.data_dirs.end()};
 }
 
-base::Result<void> prepare(const DataDirectory& directory, const kit::AuthConfig& config,
+base::Result<bool> prepare(const DataDirectory& directory, const kit::AuthConfig& config,
                            platform::Random& random, std::int64_t now_unix_s) {
+  const bool is_first = !files::file_mode(directory.admin_token());
   const auto made = files::make_private_directory(directory.keys());
   if (!made) return base::fail(made.error());
-  if (!config.keys_dir.empty()) return {};
+  const auto is_private = cli::check_key_directory(directory.keys());
+  if (!is_private) return base::fail(is_private.error());
+  if (!config.keys_dir.empty()) return is_first;
   const auto names = files::list_directory(directory.keys());
   if (!names) return base::fail(names.error());
   const auto is_key = [](const std::string& name) { return name.ends_with(".key"); };
-  if (std::ranges::any_of(*names, is_key)) return {};
+  if (std::ranges::any_of(*names, is_key)) return is_first;
   const auto generated = cli::generate_key({.directory = directory.keys()}, random, now_unix_s);
   if (!generated) return base::fail(generated.error());
-  return {};
+  return is_first;
 }
 
 base::Result<void> keep_admin_token(const DataDirectory& directory, const auth::Keyring& keyring,

@@ -32,9 +32,10 @@ struct DataDirectory {
   [[nodiscard]] std::vector<std::string> volumes(const storage::StorageConfig& config) const;
 };
 
-// Makes the directories (0700) and, if there is none, a root key. Errors name the file. Before the
-// loops run.
-base::Result<void> prepare(const DataDirectory& directory, const kit::AuthConfig& config,
+// Makes the directories (0700) and, if there is none, a root key; true on the first start there.
+// Errors name the file. Malformed when others may enter the directory of keys. Before the loops
+// run.
+base::Result<bool> prepare(const DataDirectory& directory, const kit::AuthConfig& config,
                            platform::Random& random, std::int64_t now_unix_s);
 // Writes the admin token (0600) if there is none that these keys honour.
 base::Result<void> keep_admin_token(const DataDirectory& directory, const auth::Keyring& keyring,

@@ -54,6 +54,34 @@ TEST_F(DataDirectoryTest, ATokenTheKeysDoNotHonourIsReplaced) {
   EXPECT_TRUE(auth::verify_token(*keyring, text));
 }
 
+TEST_F(DataDirectoryTest, KeysThatOthersMayEnterOrReadAreRefusedWithWhatToDo) {
+  ASSERT_TRUE(files::make_private_directory(directory_.keys()));
+  std::filesystem::permissions(directory_.keys(), std::filesystem::perms(0755));
+  const auto open = prepare(directory_, {}, random_, kNow);
+  ASSERT_FALSE(open);
+  EXPECT_NE(open.error().message.find("chmod 700 '" + directory_.keys() + "'"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.keys())) << "no key was put there";
+  std::filesystem::permissions(directory_.keys(), std::filesystem::perms(0700));
+  const std::string active = started()->active().id;
+  std::filesystem::permissions(directory_.keys(), std::filesystem::perms(0710));
+  EXPECT_FALSE(prepare(directory_, {}, random_, kNow)) << "on later starts, too";
+  kit::AuthConfig configured;
+  configured.keys_dir = directory_.keys();
+  EXPECT_FALSE(load_keyring(configured, random_, kNow)) << "wherever the keys are";
+  std::filesystem::permissions(directory_.keys(), std::filesystem::perms(0700));
+  const std::string key = directory_.keys() + "/" + active + ".key";
+  std::filesystem::permissions(key, std::filesystem::perms(0644));
+  const auto readable = load_keyring(configured, random_, kNow);
+  ASSERT_FALSE(readable);
+  EXPECT_NE(readable.error().message.find("chmod 600 '" + key + "'"), std::string::npos);
+}
+
+TEST_F(DataDirectoryTest, OnlyTheFirstStartIsTheFirst) {
+  EXPECT_TRUE(prepare(directory_, {}, random_, kNow).value());
+  started();
+  EXPECT_FALSE(prepare(directory_, {}, random_, kNow).value());
+}
+
 TEST_F(DataDirectoryTest, ConfiguredPlacesComeFirst) {
   kit::AuthConfig auth;
   auth.keys_dir = path("elsewhere");

@@ -3,32 +3,17 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/keys.h"
-#include "auth/rfc3339.h"
-#include "cli/key_files.h"
-#include "platform/posix/files.h"
+#include "base/about.h"
 #include "platform/posix/host.h"
-#include "services/kit/capability_gate.h"
 #include "services/storage/budget.h"
 #include "services/storage/config.h"
 
 namespace ron::app {
 namespace {
 
+using base::about;
 using Level = Finding::Level;
 using Findings = std::vector<Finding>;
-
-// About three digits: a sum of many addends need not be exact to be read.
-std::string about(std::uint64_t bytes) {
-  const auto in = [bytes](std::uint64_t unit, const char* name) {
-    const std::uint64_t tenths = bytes * 10 / unit;
-    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + name;
-  };
-  if (bytes >= base::kGiB) return in(base::kGiB, "GiB");
-  if (bytes >= base::kMiB) return in(base::kMiB, "MiB");
-  if (bytes >= base::kKiB) return in(base::kKiB, "KiB");
-  return std::to_string(bytes) + "B";
-}
 
 void judge_memory(const storage::StorageConfig& config, const platform::posix::Machine& machine,
                   std::size_t cores, Findings& out) {
@@ -65,40 +50,6 @@ void judge_descriptors(const storage::StorageConfig& config,
   }
 }
 
-void look_at_keys(const kit::AuthConfig& auth, bool amnesia, std::int64_t now, Findings& out) {
-  if (auth.keys_dir.empty() && !amnesia) {
-    out.push_back({Level::Ok, "keys", "in the data directory, made by the first start"});
-    return;
-  }
-  if (auth.keys_dir.empty()) {
-    out.push_back({Level::Warn, "keys", "auth.keys_dir is not set: tokens end with the process",
-                   "run ron key gen --keys DIR and set auth.keys_dir"});
-    return;
-  }
-  const auto mode = platform::posix::file_mode(auth.keys_dir);
-  if (mode && (*mode & 077U) != 0) {
-    out.push_back({Level::Warn, "keys", "others may enter " + auth.keys_dir,
-                   "run chmod 700 " + auth.keys_dir});
-  }
-  platform::posix::SystemRandom random;
-  const auto keyring = load_keyring(auth, random, now);
-  if (!keyring) {
-    out.push_back({Level::Fail, "keys", keyring.error().message,
-                   "ron key gen --keys DIR makes a usable directory"});
-    return;
-  }
-  const auth::RootKey& active = (*keyring)->active();
-  if (active.not_after_unix_s && *active.not_after_unix_s <= now) {
-    out.push_back(
-        {Level::Fail, "keys",
-         "the newest key " + active.id + " ended " + auth::print_rfc3339(*active.not_after_unix_s),
-         "run ron key gen --keys " + auth.keys_dir});
-    return;
-  }
-  out.push_back({Level::Ok, "keys",
-                 std::to_string((*keyring)->keys().size()) + " usable, active " + active.id});
-}
-
 // Opens the listeners the way a start does; jobs run on the machine's first core.
 class PortCheck : public platform::Job {
  public:
@@ -120,7 +71,11 @@ class PortCheck : public platform::Job {
       return;
     }
     const auto listener = machine_.host().net.listen(*endpoint);
-    if (listener) {
+    if (listener && endpoint->is_wildcard()) {
+      out_.push_back({Level::Warn, "port",
+                      key + ": " + endpoint->text() + " is free, and open to every network",
+                      "there is no TLS: tokens can be read on the way"});
+    } else if (listener) {
       out_.push_back({Level::Ok, "port", key + ": " + endpoint->text() + " is free"});
     } else {
       out_.push_back({Level::Fail, "port", key + ": " + listener.error().message,
@@ -187,8 +142,8 @@ Findings examine(const ServeOptions& options) {
   }
   out.push_back({Level::Ok, "config", std::to_string((*config)->entries().size()) + " keys"});
   const std::int64_t now = platform::posix::SystemClock().unix_ms() / 1000;
-  const bool amnesia = (*config)->get(storage::storage_section())->amnesia;
-  look_at_keys(*(*config)->get(kit::auth_section()), amnesia, now, out);
+  Findings found = examine_files(options, **config, now);
+  std::ranges::move(found, std::back_inserter(out));
   look_at_machine(*(*config)->get(storage::storage_section()), out);
   Findings judged = judge(**config, platform::posix::probe_machine(),
                           core_count(*(*config)->get(runtime_section())));

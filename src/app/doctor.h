@@ -23,7 +23,12 @@ struct Finding {
 std::vector<Finding> judge(const config::Config& config, const platform::posix::Machine& machine,
                            std::size_t cores);
 
-// Everything: configuration, keys, ports, machine. Opens and closes listeners for a moment.
+// What a start would find on disk: the data directory and its volumes, root keys, the deny list,
+// the file of --token-out. Changes nothing.
+std::vector<Finding> examine_files(const ServeOptions& options, const config::Config& config,
+                                   std::int64_t now_unix_s);
+
+// Everything: configuration, files, ports, machine. Opens and closes listeners for a moment.
 std::vector<Finding> examine(const ServeOptions& options);
 
 // One line per finding: `warn  memory  …; advice`.

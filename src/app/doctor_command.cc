@@ -3,15 +3,17 @@
 #include <CLI/CLI.hpp>
 
 #include "app/command_groups.h"
-#include "app/config_flags.h"
 #include "app/doctor.h"
+#include "app/service_flags.h"
 #include "cli/exit.h"
 
 namespace ron::app {
 namespace {
 
-int run(const ConfigFlags& flags) {
-  const std::vector<Finding> findings = examine(flags.options());
+int run(const ServiceFlags& flags) {
+  const std::string problem = flags.problem();
+  if (!problem.empty()) return cli::bad_usage(problem);
+  const std::vector<Finding> findings = examine(flags.options("storage"));
   const int printed = cli::print_result(print(findings));
   return has_failure(findings) ? cli::kExitFailed : printed;
 }
@@ -19,15 +21,20 @@ int run(const ConfigFlags& flags) {
 }  // namespace
 
 void add_doctor_command(CLI::App& root, cli::Action& chosen) {
-  const auto flags = std::make_shared<ConfigFlags>();
-  CLI::App* command =
-      root.add_subcommand("doctor", "Check configuration, keys, ports, limits and memory");
+  const auto flags = std::make_shared<ServiceFlags>();
+  CLI::App* command = root.add_subcommand(
+      "doctor", "Check configuration, data directory, keys, ports, limits and memory");
   flags->declare(*command);
   command->footer(
-      "Run it before a start, on the machine and as the user of the service: it opens the ports\n"
-      "for a moment. Exit status 1 when something would make the start fail.\n\n"
-      "Example:\n"
-      "  ron doctor --config ron.toml");
+      "Run it before a start, on the machine, in the directory and as the user of the service, "
+      "with "
+      "the\n"
+      "same flags. It opens the ports for a moment and changes nothing. Exit status 1 when the "
+      "start would\n"
+      "fail, or every write after it.\n\n"
+      "Examples:\n"
+      "  ron doctor --config ron.toml\n"
+      "  ron doctor --data /srv/ron --bind 0.0.0.0:8081");
   command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
 }
 

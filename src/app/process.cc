@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include <unistd.h>
@@ -46,6 +47,13 @@ class LogWriter final : public observe::LogSink {
   std::thread thread_;
 };
 
+void apply_access(observe::LogHub& hub, AccessLog access) {
+  using observe::Level;
+  using observe::LogFormat;
+  hub.set_format(access == AccessLog::Text ? LogFormat::kText : LogFormat::kJson);
+  hub.set_level(access == AccessLog::Off ? Level::kOff : Level::kInfo);
+}
+
 // Where this process finds its keys: in amnesia mode only where it is told to look.
 kit::AuthConfig effective_auth(const ServeOptions& options, const config::Config& config) {
   const auto auth = config.get(kit::auth_section());
@@ -53,19 +61,25 @@ kit::AuthConfig effective_auth(const ServeOptions& options, const config::Config
   return DataDirectory{options.data_dir}.auth(*auth);
 }
 
+struct Prepared {
+  std::shared_ptr<const auth::Keyring> keyring;
+  bool is_first = true;  // start of this store; in memory each one is
+};
+
 // What a start needs of the disk. Nothing is touched in amnesia mode but what was asked for.
-base::Result<std::shared_ptr<const auth::Keyring>> prepare_keys(const ServeOptions& options,
-                                                                const config::Config& config,
-                                                                const platform::Host& host) {
+base::Result<Prepared> prepare_keys(const ServeOptions& options, const config::Config& config,
+                                    const platform::Host& host) {
   const std::int64_t now = host.clock.unix_ms() / 1000;
   const DataDirectory directory{options.data_dir};
   const bool amnesia = config.get(storage::storage_section())->amnesia;
+  Prepared out;
   if (!amnesia) {
     const auto prepared = prepare(directory, *config.get(kit::auth_section()), host.random, now);
     if (!prepared) return fail(prepared.error().code, "--data: " + prepared.error().message);
+    out.is_first = *prepared;
   }
   auto keyring = load_keyring(effective_auth(options, config), host.random, now);
-  if (!keyring) return keyring;
+  if (!keyring) return fail(keyring.error());
   if (!amnesia) {
     const auto kept = keep_admin_token(directory, **keyring, host.random, now);
     if (!kept) return fail(kept.error().code, "--data: " + kept.error().message);
@@ -76,17 +90,22 @@ base::Result<std::shared_ptr<const auth::Keyring>> prepare_keys(const ServeOptio
     const auto written = platform::posix::write_private_file(options.token_out, *token + "\n");
     if (!written) return fail(written.error().code, "--token-out: " + written.error().message);
   }
-  return keyring;
+  out.keyring = std::move(*keyring);
+  return out;
 }
 
 // The life of the process on core 0.
 class Process {
  public:
-  Process(const ServeOptions& options, platform::posix::PosixHost& machine, observe::LogHub& logs,
+  // `told_rate`: what the first start says of the rate of requests; none on later ones.
+  Process(const ServeOptions& options, std::optional<std::uint64_t> told_rate,
+          platform::posix::PosixHost& machine, observe::LogHub& logs, observe::LogHub& access,
           storage::Service& service)
       : options_(options),
+        told_rate_(told_rate),
         machine_(machine),
         logs_(logs),
+        access_(access),
         service_(service),
         host_(machine.host()),
         meters_(service.meters(), "process") {}
@@ -109,6 +128,7 @@ class Process {
       co_return;
     }
     announce(*started);
+    if (told_rate_) explain_rate(*told_rate_);
     while (!stopped_) {
       const Signal signal = host_.signals.take();
       if (signal == Signal::Terminate) {
@@ -125,6 +145,11 @@ class Process {
   // Each listener that came up is said once; scripts read the clients' one from standard output.
   void announce(const storage::Endpoints& endpoints) {
     const observe::Log log = service_.log();
+    for (const auto& [key, at, before] :
+         {std::tuple("storage.bind", endpoints.bind, announced_.bind),
+          std::tuple("storage.admin", endpoints.admin, announced_.admin)}) {
+      if (at != before && at.is_wildcard()) warn_of_everyone(key, at);
+    }
     if (endpoints.bind != announced_.bind) {
       std::printf("svc-storage listening on %s\n", endpoints.bind.text().c_str());
       std::fflush(stdout);
@@ -134,6 +159,20 @@ class Process {
       log.info("admin listening", {{"addr", endpoints.admin.text()}});
     }
     announced_ = endpoints;
+  }
+
+  // Requests and tokens are readable on the way, and whoever reaches the machine reaches this.
+  void warn_of_everyone(const char* key, const platform::Endpoint& at) {
+    service_.log().warn("listening on all addresses without TLS: tokens can be read on the way",
+                        {{"key", key}, {"addr", at.text()}});
+  }
+
+  // The one default that surprises: the others are found by `ron config show`.
+  void explain_rate(std::uint64_t max_rps) {
+    service_.log().info(
+        "first start: requests beyond this many per second are told to wait; "
+        "storage.server.max_rps raises it",
+        {{"max_rps", max_rps}});
   }
 
   // The first signal drains, the second aborts.
@@ -166,10 +205,11 @@ class Process {
                              ? with_deny_list(*service_.keyring(), auth)
                              : load_keyring(auth, host_.random, host_.clock.unix_ms() / 1000);
     if (!keyring) co_return refuse(config::ReloadFail::Invalid, keyring.error().message);
-    const auto level = next->config->get(log_section())->level;
+    const auto log_config = next->config->get(log_section());
     const auto moved = co_await service_.reload(std::move(*next), *keyring);
     if (!moved) co_return refuse(config::ReloadFail::Rebind, moved.error().message);
-    logs_.set_level(level);
+    logs_.set_level(log_config->level);
+    apply_access(access_, log_config->access);
     announce(*moved);
     log.info("configuration reloaded");
   }
@@ -180,8 +220,10 @@ class Process {
   }
 
   const ServeOptions& options_;
+  const std::optional<std::uint64_t> told_rate_;
   platform::posix::PosixHost& machine_;
   observe::LogHub& logs_;
+  observe::LogHub& access_;
   storage::Service& service_;
   platform::Host host_;
   bool stopping_ = false;
@@ -234,19 +276,24 @@ int serve_storage(const ServeOptions& options) {
   platform::posix::PosixHost machine(
       {.cores = core_count(*runtime_config), .pin = runtime_config->pin});
   const platform::Host host = machine.host();
-  const auto keyring = prepare_keys(options, **config, host);
-  if (!keyring) return cli::failed(keyring.error().message);
+  const auto prepared = prepare_keys(options, **config, host);
+  if (!prepared) return cli::failed(prepared.error().message);
 
   observe::LogHub logs({.level = log_config->level,
                         .format = log_config->format,
                         .unix_ms = [&host] { return host.clock.unix_ms(); }});
   const LogWriter writer(logs);
+  observe::LogHub access({.unix_ms = [&host] { return host.clock.unix_ms(); }});
+  apply_access(access, log_config->access);
+  const LogWriter access_writer(access);
+  std::optional<std::uint64_t> told_rate;
+  if (prepared->is_first) told_rate = settings->server.max_rps;
   std::optional<storage::Service> service;
   std::optional<Process> process;
   FirstJob first([&] {
-    service.emplace(host, *config, *keyring, logs, storage::add_routes,
-                    DataDirectory{options.data_dir}.volumes(*settings));
-    process.emplace(options, machine, logs, *service);
+    service.emplace(host, *config, prepared->keyring, logs, storage::add_routes,
+                    DataDirectory{options.data_dir}.volumes(*settings), &access);
+    process.emplace(options, told_rate, machine, logs, access, *service);
     process->begin();
   });
   machine.run(first);

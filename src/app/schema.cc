@@ -21,7 +21,13 @@ const config::Section<LogConfig>& log_section() {
                           {}, Reload::Hot, "lines below this level are not written"),
        config::choice_key("format", &LogConfig::format, "json",
                           {{"json", LogFormat::kJson}, {"text", LogFormat::kText}}, {},
-                          Reload::Restart, "json for machines, text for people")});
+                          Reload::Restart, "json for machines, text for people"),
+       config::choice_key(
+           "access", &LogConfig::access, "off",
+           {{"off", AccessLog::Off}, {"json", AccessLog::Json}, {"text", AccessLog::Text}}, {},
+           Reload::Hot,
+           "a line for each request, whatever the level; refusals are also lines of "
+           "the level debug")});
   return section;
 }
 

@@ -6,9 +6,12 @@
 
 namespace ron::app {
 
+enum class AccessLog : std::uint8_t { Off, Json, Text };
+
 struct LogConfig {
   observe::Level level = observe::Level::kInfo;
   observe::LogFormat format = observe::LogFormat::kJson;
+  AccessLog access = AccessLog::Off;
 };
 const config::Section<LogConfig>& log_section();
 

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/command_groups.h"
+#include "cli/client_options.h"
 #include "cli/exit.h"
 #include "cli/fetch.h"
 #include "cli/topology_text.h"
@@ -14,7 +15,7 @@ namespace ron::app {
 namespace {
 
 struct TopologyFlags {
-  std::string url = "http://127.0.0.1:9081";
+  cli::ClientFlags client;
   bool declared = false;
   std::string format = "text";
 };
@@ -27,22 +28,21 @@ std::string declared_topology(bool mermaid) {
   return "[" + runtime::to_json(topology) + "]";
 }
 
-base::Result<std::string> topology(const TopologyFlags& flags) {
-  const bool mermaid = flags.format == "mermaid";
-  if (flags.declared) return declared_topology(mermaid);
-  return cli::fetch(flags.url, mermaid ? "/debug/topology?format=mermaid" : "/debug/topology");
+int show(const std::string& topology, const std::string& format) {
+  if (format == "json") return cli::print_result(topology + "\n");
+  if (format == "mermaid") return cli::print_result(topology);
+  const auto text = cli::topology_text(topology);
+  return text ? cli::print_result(*text) : cli::failed(text.error().message);
 }
 
 int run(const TopologyFlags& flags) {
-  const auto answer = topology(flags);
-  if (!answer) {
-    const bool bad_url = answer.error().code == base::Code::Malformed;
-    return bad_url ? cli::bad_usage(answer.error().message) : cli::failed(answer.error().message);
-  }
-  if (flags.format == "json") return cli::print_result(*answer + "\n");
-  if (flags.format == "mermaid") return cli::print_result(*answer);
-  const auto text = cli::topology_text(*answer);
-  return text ? cli::print_result(*text) : cli::failed(flags.url + ": " + text.error().message);
+  const bool mermaid = flags.format == "mermaid";
+  if (flags.declared) return show(declared_topology(mermaid), flags.format);
+  const auto admin = cli::find_admin(flags.client);
+  if (!admin) return cli::bad_usage("topology: " + admin.error().message);
+  const auto answer =
+      cli::fetch(*admin, mermaid ? "/debug/topology?format=mermaid" : "/debug/topology");
+  return answer ? show(*answer, flags.format) : cli::failed(answer.error().message);
 }
 
 }  // namespace
@@ -52,7 +52,8 @@ void add_topology_command(CLI::App& root, cli::Action& chosen) {
   CLI::App* command =
       root.add_subcommand("topology", "Show the tasks, channels and locks of a running server");
   CLI::Option* url =
-      command->add_option("--url", flags->url, "Its admin listener, default http://127.0.0.1:9081");
+      command->add_option("--admin-url,--url", flags->client.admin_url,
+                          "Its admin listener, default RON_ADMIN_URL or http://127.0.0.1:9081");
   url->type_name("URL");
   command->add_flag("--static", flags->declared, "As declared, without asking a server")
       ->excludes(url);

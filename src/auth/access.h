@@ -16,11 +16,18 @@ class Access {
   static constexpr Access read() noexcept { return Access(Kind::Read, {}); }
   // Only with a capability for that scope.
   static constexpr Access needs(Scope scope) noexcept { return Access(Kind::Scoped, scope); }
+  // The same, and this scope does as well and lets its holder do more.
+  [[nodiscard]] constexpr Access or_fully(Scope scope) const noexcept {
+    Access wider = *this;
+    wider.full_scope_ = scope;
+    return wider;
+  }
 
   [[nodiscard]] constexpr bool is_open() const noexcept { return kind_ == Kind::Open; }
   [[nodiscard]] constexpr bool is_read() const noexcept { return kind_ == Kind::Read; }
   // What the capability must be for; nothing for a read.
   [[nodiscard]] constexpr std::optional<Scope> scope() const noexcept { return scope_; }
+  [[nodiscard]] constexpr std::optional<Scope> full_scope() const noexcept { return full_scope_; }
 
  private:
   enum class Kind : std::uint8_t { Open, Read, Scoped };
@@ -28,6 +35,7 @@ class Access {
 
   Kind kind_;
   std::optional<Scope> scope_;
+  std::optional<Scope> full_scope_;
 };
 
 }  // namespace ron::auth

@@ -45,7 +45,7 @@ namespace ron::base {
   X(HeadTooLarge, 431, false, "the request head is too large")                              \
   X(Busy, 429, true, "a queue or the in-flight limit is full")                              \
   X(RateLimited, 429, true, "the request rate is above the limit")                          \
-  X(Quota, 429, true, "the tenant's quota is used up")                                      \
+  X(Quota, 429, false, "the tenant's quota is used up")                                     \
   X(Internal, 500, false, "a defect in the server; the log has the correlation id")         \
   X(NotImplemented, 501, false, "the method or transfer coding is not implemented")         \
   X(IntegrityFail, 502, true, "stored bytes did not match their address and were withheld") \

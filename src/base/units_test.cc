@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "base/about.h"
+
 namespace ron::base {
 namespace {
 
@@ -48,6 +50,15 @@ TEST(Units, PrintingRoundTrips) {
   EXPECT_EQ(print(Duration(150ms)), "150ms");
   EXPECT_EQ(print(Duration(0)), "0s");
   EXPECT_EQ(print(Rate{50 * kMiB}), "50MiB/s");
+}
+
+TEST(About, HasThreeDigitsOrSo) {
+  EXPECT_EQ(about(0), "0B");
+  EXPECT_EQ(about(1023), "1023B");
+  EXPECT_EQ(about(1024), "1.0KiB");
+  EXPECT_EQ(about(5 * kMiB + kMiB / 2), "5.5MiB");
+  EXPECT_EQ(about(300 * kGiB), "300.0GiB");
+  EXPECT_EQ(about(UINT64_MAX), "17179869183.9GiB");
 }
 
 }  // namespace

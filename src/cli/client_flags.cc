@@ -22,4 +22,11 @@ void declare_data_flag(CLI::App& command, ClientFlags& flags) {
       ->type_name("DIR");
 }
 
+void declare_admin_flag(CLI::App& command, ClientFlags& flags) {
+  command
+      .add_option("--admin-url", flags.admin_url,
+                  "Its admin listener, default RON_ADMIN_URL or 1000 ports above the server")
+      ->type_name("URL");
+}
+
 }  // namespace ron::cli

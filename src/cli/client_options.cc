@@ -1,7 +1,10 @@
 #include "cli/client_options.h"
 
-#include "cli/fetch.h"
+#include <algorithm>
+#include <array>
+
 #include "cli/token.h"
+#include "config/nearest.h"
 #include "config/value.h"
 #include "platform/posix/files.h"
 
@@ -12,43 +15,104 @@ using base::Code;
 using base::fail;
 
 constexpr std::string_view kLocalServer = "http://127.0.0.1:8081";
+constexpr std::string_view kPrefix = "RON_";
+// Without the prefix.
+const std::array<std::string, 3> kVariables = {"URL", "ADMIN_URL", "TOKEN"};
 
-std::string environment_value(std::string_view wanted) {
-  for (const auto& [name, value] : platform::posix::environment()) {
-    if (name == wanted) return value;
-  }
-  return "";
+std::string value_of(const Environment& environment, std::string_view wanted) {
+  const auto found = std::ranges::find(environment, wanted, &Environment::value_type::first);
+  return found == environment.end() ? "" : found->second;
 }
 
-base::Result<std::string> find_token(const ClientFlags& flags) {
-  std::string where = flags.token_file;
-  if (where.empty() && environment_value("RON_TOKEN").empty()) {
-    where = flags.data + "/keys/admin.token";
-    if (!platform::posix::file_mode(where)) return "";
+// A variable that was meant for us and would be ignored: everything would seem to work, elsewhere.
+base::Result<void> check_names(const Environment& environment) {
+  for (const auto& [name, value] : environment) {
+    if (!name.starts_with(kPrefix)) continue;
+    const std::string rest = name.substr(kPrefix.size());
+    if (std::ranges::find(kVariables, rest) != kVariables.end()) continue;
+    const std::string near = config::nearest(rest, kVariables);
+    if (near.empty()) continue;
+    return fail(Code::Malformed, "no variable " + config::printable(name) +
+                                     " is known; did you mean " + std::string(kPrefix) + near +
+                                     "?");
   }
-  const auto token = read_token(where);
+  return {};
+}
+
+// What a flag or else a variable says.
+base::Result<ServerUrl> parse_named(const std::string& flag, std::string_view flag_name,
+                                    const std::string& variable, std::string_view variable_name) {
+  auto url = parse_server_url(flag.empty() ? variable : flag);
+  if (url) return url;
+  return fail(Code::Malformed,
+              std::string(flag.empty() ? variable_name : flag_name) + ": " + url.error().message);
+}
+
+base::Result<void> find_servers(const ClientFlags& flags, const Environment& environment,
+                                ClientOptions& out) {
+  const std::string variable = value_of(environment, "RON_URL");
+  const auto server = parse_named(
+      flags.url, "--url", variable.empty() ? std::string(kLocalServer) : variable, "RON_URL");
+  if (!server) return fail(server.error());
+  out.server = *server;
+  const std::string admin = flags.url.empty() ? value_of(environment, "RON_ADMIN_URL") : "";
+  if (!flags.admin_url.empty() || !admin.empty()) {
+    out.admin = parse_named(flags.admin_url, "--admin-url", admin, "RON_ADMIN_URL");
+    if (!out.admin) return fail(out.admin.error());
+  } else {
+    out.admin = admin_of(out.server);
+    out.admin_guessed = true;
+  }
+  return {};
+}
+
+base::Result<void> find_token(const ClientFlags& flags, const Environment& environment,
+                              ClientOptions& out) {
+  const std::string variable = value_of(environment, "RON_TOKEN");
+  const std::string beside = flags.data + "/keys/admin.token";
+  if (flags.token_file.empty() && variable.empty()) {
+    const auto there = platform::posix::file_mode(beside);
+    if (!there) {
+      const bool absent = there.error().code == Code::NotFound;
+      out.no_token = absent ? "there is no '" + beside + "'" : there.error().message;
+      return {};
+    }
+  }
+  const bool by_variable = flags.token_file.empty() && !variable.empty();
+  const auto token = by_variable ? parse_token(variable, "RON_TOKEN")
+                                 : read_token(flags.token_file.empty() ? beside : flags.token_file);
   if (!token) return fail(token.error());
-  return token->text();
+  out.token = token->text();
+  return {};
 }
 
 }  // namespace
 
-base::Result<ClientOptions> resolve(const ClientFlags& flags) {
+base::Result<ClientOptions> resolve(const ClientFlags& flags, const Environment& environment) {
+  const auto known = check_names(environment);
+  if (!known) return fail(known.error());
   ClientOptions options;
-  options.url = !flags.url.empty() ? flags.url : environment_value("RON_URL");
-  if (options.url.empty()) options.url = kLocalServer;
-  const auto server = parse_base_url(options.url);
-  if (!server) return fail(Code::Malformed, options.url + ": " + server.error().message);
-  const auto admin = parse_base_url(flags.admin_url);
-  if (!admin) return fail(Code::Malformed, flags.admin_url + ": " + admin.error().message);
-  auto token = find_token(flags);
-  if (!token) return fail(std::move(token.error()));
-  options.server = *server;
-  options.admin = *admin;
-  options.token = std::move(*token);
   options.jobs = flags.jobs;
   options.quiet = flags.quiet;
+  const auto servers = find_servers(flags, environment, options);
+  if (!servers) return fail(servers.error());
+  const auto token = find_token(flags, environment, options);
+  if (!token) return fail(token.error());
   return options;
+}
+
+base::Result<ClientOptions> resolve(const ClientFlags& flags) {
+  return resolve(flags, platform::posix::environment());
+}
+
+base::Result<ServerUrl> find_admin(const ClientFlags& flags) {
+  const Environment environment = platform::posix::environment();
+  const auto known = check_names(environment);
+  if (!known) return fail(known.error());
+  ClientOptions options;
+  const auto servers = find_servers(flags, environment, options);
+  if (!servers) return fail(servers.error());
+  return options.admin;
 }
 
 base::Result<std::vector<base::ObjectId>> parse_addresses(const std::vector<std::string>& words) {

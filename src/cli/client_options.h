@@ -4,11 +4,12 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/object_id.h"
 #include "base/result.h"
-#include "platform/net.h"
+#include "cli/server_url.h"
 
 namespace ron::cli {
 
@@ -17,7 +18,7 @@ inline constexpr std::size_t kMostJobs = 64;
 // As given on the command line; empty means not given.
 struct ClientFlags {
   std::string url;
-  std::string admin_url = "http://127.0.0.1:9081";
+  std::string admin_url;
   std::string token_file;
   std::string data = "ron-data";
   std::size_t jobs = 16;
@@ -25,17 +26,28 @@ struct ClientFlags {
 };
 
 struct ClientOptions {
-  std::string url;
-  platform::Endpoint server;
-  platform::Endpoint admin;
-  std::string token;  // empty: none was found, which is enough for public reads
+  ServerUrl server;
+  base::Result<ServerUrl> admin;  // Malformed when nobody says where it is and it cannot be guessed
+  bool admin_guessed = false;     // from the server's address
+  std::string token;              // empty: none was found, which is enough for public reads
+  std::string no_token;           // where it was looked for then
   std::size_t jobs = 16;
   bool quiet = false;
 };
 
-// The URL from --url or RON_URL, else the local storage service; the token from --token, RON_TOKEN
-// or the data directory's admin.token. Malformed for a URL or token that cannot be used.
+// All variables of the process.
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+// The server is --url, else RON_URL, else the local storage service. Its admin listener is
+// --admin-url; else, if the server was not named by --url, RON_ADMIN_URL; else found from the
+// server's address, so that it is never another server's. The token is that of --token, RON_TOKEN
+// or the data directory's admin.token. Malformed names the flag or variable that cannot be used,
+// or the variable that was probably meant.
+base::Result<ClientOptions> resolve(const ClientFlags& flags, const Environment& environment);
 base::Result<ClientOptions> resolve(const ClientFlags& flags);
+
+// Only the admin listener: no token is looked for.
+base::Result<ServerUrl> find_admin(const ClientFlags& flags);
 
 // Every word as an address, or Malformed naming the first that is none.
 base::Result<std::vector<base::ObjectId>> parse_addresses(const std::vector<std::string>& words);

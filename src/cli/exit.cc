@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "platform/posix/local_files.h"
+
 namespace ron::cli {
 namespace {
 
@@ -19,9 +21,11 @@ void complain(std::string_view what) {
 }  // namespace
 
 int print_result(std::string_view text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (std::fflush(stdout) == 0 && written) return kExitClean;
-  return failed("cannot write to standard output");
+  const auto written = platform::posix::write_stream(platform::posix::kStandardOutput,
+                                                     base::as_bytes(text), "standard output");
+  if (written) return kExitClean;
+  const bool unread = written.error().code == base::Code::Canceled;
+  return unread ? kExitUnread : failed(written.error().message);
 }
 
 int failed(std::string_view what) {

@@ -1,9 +1,9 @@
 #include "cli/fetch.h"
 
 #include <optional>
-#include <string_view>
 #include <utility>
 
+#include "cli/server.h"
 #include "http/client.h"
 #include "platform/posix/host.h"
 #include "runtime/root_task.h"
@@ -17,11 +17,11 @@ using base::fail;
 // Lives on core 0 of its machine, from its first job to the machine's stop.
 class Fetch : private platform::Job {
  public:
-  Fetch(platform::posix::PosixHost& machine, platform::Endpoint endpoint, std::string target,
+  Fetch(platform::posix::PosixHost& machine, const ServerUrl& url, std::string target,
         FetchLimits limits)
       : Job(&Fetch::begin),
         machine_(machine),
-        endpoint_(endpoint),
+        url_(url),
         target_(std::move(target)),
         limits_(limits) {}
 
@@ -43,16 +43,16 @@ class Fetch : private platform::Job {
   platform::Task<void> work() {
     runtime::Meters meters("cli");
     http::Client client(machine_.host().net, {}, meters);
+    Server server(client, machine_.host().resolver, url_);
     const runtime::Deadline deadline = runtime::Deadline::in(limits_.timeout);
-    outcome_ = co_await get(&client, deadline);
+    outcome_ = co_await get(&server, deadline);
     co_await client.close(deadline);
   }
 
-  platform::Task<base::Result<std::string>> get(http::Client* client, runtime::Deadline deadline) {
+  platform::Task<base::Result<std::string>> get(Server* server, runtime::Deadline deadline) {
     http::ClientRequest request;
-    request.endpoint = endpoint_;
     request.target = target_;
-    auto response = co_await client->send(request, deadline);
+    auto response = co_await server->send(request, deadline);
     if (!response) co_return fail(response.error());
     const auto body = co_await response->read_all(limits_.body_bytes);
     if (!body) co_return fail(body.error());
@@ -68,7 +68,7 @@ class Fetch : private platform::Job {
   };
 
   platform::posix::PosixHost& machine_;
-  const platform::Endpoint endpoint_;
+  const ServerUrl url_;
   const std::string target_;
   const FetchLimits limits_;
   base::Result<std::string> outcome_ = fail(Code::Internal, "the request did not end");
@@ -77,28 +77,11 @@ class Fetch : private platform::Job {
 
 }  // namespace
 
-base::Result<platform::Endpoint> parse_base_url(std::string_view url) {
-  constexpr std::string_view kScheme = "http://";
-  std::string_view rest = url;
-  if (rest.starts_with(kScheme)) rest.remove_prefix(kScheme.size());
-  if (rest.ends_with('/')) rest.remove_suffix(1);
-  const auto endpoint = platform::Endpoint::parse(rest);
-  if (!url.starts_with(kScheme) || !endpoint) {
-    return fail(Code::Malformed, "write the server as http://127.0.0.1:9081");
-  }
-  return endpoint;
-}
-
-base::Result<std::string> fetch(const std::string& base_url, const std::string& target,
+base::Result<std::string> fetch(const ServerUrl& server, const std::string& target,
                                 const FetchLimits& limits) {
-  const auto named = [&base_url](const base::Error& error) {
-    return fail(error.code, base_url + ": " + error.message);
-  };
-  const auto endpoint = parse_base_url(base_url);
-  if (!endpoint) return named(endpoint.error());
   platform::posix::PosixHost machine({.cores = 1, .blocking_threads = 1});
-  auto body = Fetch(machine, *endpoint, target, limits).run();
-  if (!body) return named(body.error());
+  auto body = Fetch(machine, server, target, limits).run();
+  if (!body) return fail(body.error().code, server.text() + ": " + body.error().message);
   return body;
 }
 

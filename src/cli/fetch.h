@@ -3,11 +3,10 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "base/result.h"
 #include "base/units.h"
-#include "platform/net.h"
+#include "cli/server_url.h"
 
 namespace ron::cli {
 
@@ -16,13 +15,9 @@ struct FetchLimits {
   std::uint64_t body_bytes = 16 * base::kMiB;
 };
 
-// `http://HOST:PORT` with an IP address or localhost; Malformed for anything else.
-base::Result<platform::Endpoint> parse_base_url(std::string_view url);
-
-// The body of `GET base_url + target`, on a thread and loop of its own. `base_url` is
-// http://HOST:PORT with an IP address or localhost. Malformed for another URL, UpstreamFail for any
-// status but 200, otherwise the errors of http::Client; all name the URL. Blocks.
-base::Result<std::string> fetch(const std::string& base_url, const std::string& target,
+// The body of `GET target` from that server, on a thread and loop of its own. UpstreamFail for any
+// status but 200, otherwise the errors of cli::Server; all name the server. Blocks.
+base::Result<std::string> fetch(const ServerUrl& server, const std::string& target,
                                 const FetchLimits& limits = {});
 
 }  // namespace ron::cli

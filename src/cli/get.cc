@@ -56,9 +56,10 @@ Task<Result<std::uint64_t>> fetch_or_continue(Session* session, const GetObject*
   co_return co_await fetch(session, what, sink);
 }
 
-Task<Result<void>> to_file(Session* session, const GetObject* what, unsigned mode) {
-  FileSink sink(*session, what->out, what->id);
-  const Result<void> opened = co_await sink.open(false);
+Task<Result<void>> to_file(Session* session, const GetObject* what, std::string path,
+                           unsigned mode) {
+  FileSink sink(*session, std::move(path), what->id);
+  const Result<void> opened = co_await sink.open(false, what->force);
   if (!opened) co_return opened;
   if (what->sync) sink.sync_early();
   const auto length = co_await fetch_or_continue(session, what, &sink);
@@ -71,20 +72,34 @@ Task<Result<void>> to_file(Session* session, const GetObject* what, unsigned mod
   co_return co_await sink.publish(mode, what->sync);
 }
 
-Task<Result<void>> to_output(Session* session, const GetObject* what) {
-  OutputSink sink(*session);
-  const auto length = co_await fetch(session, what, &sink);
+Task<Result<void>> to_stream(Session* session, const GetObject* what, StreamSink* sink) {
+  const auto length = co_await fetch(session, what, sink);
   if (!length) co_return fail(length.error());
   co_return Result<void>();
+}
+
+Task<Result<void>> to_path(Session* session, const GetObject* what, unsigned mode) {
+  auto target = co_await session->off_loop(
+      [path = what->out] { return platform::posix::output_target(path); });
+  if (!target) co_return fail(std::move(target.error()));
+  if (!target->is_stream) {
+    session->resumes();
+    co_return co_await to_file(session, what, std::move(target->path), mode);
+  }
+  StreamSink sink(*session, std::move(target->path));
+  const Result<void> opened = co_await sink.open();
+  if (!opened) co_return opened;
+  co_return co_await to_stream(session, what, &sink);
 }
 
 Task<int> get_one(Session* session, const GetObject* what, unsigned mode) {
   session->progress().expect_all();
   Result<void> done;
-  if (what->out == "-") {
-    done = co_await to_output(session, what);
+  if (what->out.empty() || what->out == "-") {
+    StreamSink sink(*session, what->out.empty() && platform::posix::output_is_terminal());
+    done = co_await to_stream(session, what, &sink);
   } else {
-    done = co_await to_file(session, what, mode);
+    done = co_await to_path(session, what, mode);
   }
   if (!done) session->complain(what->id.text(), done.error());
   co_return session->exit_code();

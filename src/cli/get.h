@@ -22,17 +22,19 @@ base::Result<ByteRange> parse_byte_range(std::string_view text);
 
 struct GetObject {
   base::ObjectId id;
-  std::string out = "-";  // standard output
+  std::string out;  // `-` for standard output; empty: the same, but no binary to a terminal
   std::optional<ByteRange> range;
   bool sync = true;
+  bool force = false;  // also over read-only files and one of several names
 };
 // The exit code. Blocks, as all commands do.
 int get_object(const ClientOptions& options, const GetObject& what);
 
 struct GetList {
-  std::string list;  // a file of lines `b3:<hex>  name`
+  std::string list;  // a file or stream of lines `b3:<hex>  name`, `-` for standard input
   std::string directory;
   bool sync = true;
+  bool force = false;  // as above, and over symbolic links
 };
 int get_list(const ClientOptions& options, const GetList& what);
 

@@ -5,6 +5,7 @@
 #include "cli/download.h"
 #include "cli/get.h"
 #include "cli/in_order.h"
+#include "cli/input_stream.h"
 #include "cli/line_reader.h"
 #include "cli/local_sinks.h"
 #include "cli/name_list.h"
@@ -32,11 +33,11 @@ struct Fetched {
   Result<void> done;
 };
 
-Task<Fetched> fetch(Session* session, NamedObject entry, std::string directory) {
+Task<Fetched> fetch(Session* session, NamedObject entry, std::string directory, bool force) {
   const std::string path = directory + "/" + entry.name;
   FileSink sink(*session, path, entry.id);
   Fetched fetched{{entry.name, sink.part(), path}, {}};
-  fetched.done = co_await sink.open(true);
+  fetched.done = co_await sink.open(true, force);
   if (!fetched.done) co_return fetched;
   const auto length = co_await download(session, {.id = entry.id,
                                                   .sink = &sink,
@@ -96,14 +97,16 @@ class ListGet {
       session_.complain("", taken.error());
       co_return session_.exit_code();
     }
-    auto file = co_await session_.host().disk.open(what_.list, {});
-    if (!file) {
-      session_.complain("", file.error());
+    InputStream list(session_, what_.list);
+    const Result<void> opened = co_await list.open();
+    if (!opened) {
+      session_.complain("", opened.error());
       co_return session_.exit_code();
     }
-    LineReader lines(std::move(*file));
+    session_.resumes();
+    LineReader lines([&list](base::Buffer into) { return list.read(std::move(into)); });
     std::string previous;
-    for (;;) {
+    while (!given_up_) {
       auto line = co_await lines.next();
       if (!line) session_.complain(what_.list, line.error());
       if (!line || !*line) break;
@@ -115,9 +118,9 @@ class ListGet {
         continue;
       }
       if (fetching_.full()) co_await take_one();
-      fetching_.start(fetch(&session_, *entry, what_.directory));
+      fetching_.start(fetch(&session_, *entry, what_.directory, what_.force));
     }
-    while (!fetching_.empty()) co_await take_one();
+    while (!given_up_ && !fetching_.empty()) co_await take_one();
     co_await flush();
     while (!publishing_.empty()) co_await take_published();
     if (what_.sync) co_await sync_names();
@@ -137,6 +140,7 @@ class ListGet {
     auto fetched = co_await fetching_.next();
     if (!fetched.done) {
       session_.complain(fetched.draft.name, fetched.done.error());
+      given_up_ = session_.is_unreachable(fetched.done.error());
       co_return;
     }
     batch_.push_back(std::move(fetched.draft));
@@ -173,6 +177,7 @@ class ListGet {
   const GetList& what_;
   const unsigned mode_;
   std::vector<Draft> batch_;  // at most kBatch
+  bool given_up_ = false;     // nobody answers
   InOrder<Fetched> fetching_;
   InOrder<Result<Published>> publishing_;
 };

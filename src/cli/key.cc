@@ -32,12 +32,8 @@ base::Result<void> write_new(const std::string& path, const auth::RootKey& key) 
 base::Result<std::vector<KeyFile>> open_directory(const std::string& directory) {
   const auto made = files::make_private_directory(directory);
   if (!made) return fail(made.error());
-  const auto mode = files::file_mode(directory);
-  if (!mode) return fail(mode.error());
-  if ((*mode & 077U) != 0) {
-    return fail(Code::PreconditionFailed,
-                "'" + directory + "': others may enter this directory; run chmod 700 on it");
-  }
+  const auto is_private = check_key_directory(directory);
+  if (!is_private) return fail(is_private.error());
   const auto names = files::list_directory(directory);
   if (!names) return fail(names.error());
   const bool is_new =

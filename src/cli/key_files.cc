@@ -15,7 +15,8 @@ base::Result<KeyFile> read_key_file(const std::string& path) {
   const auto mode = platform::posix::file_mode(path);
   if (!mode) return fail(mode.error());
   if ((*mode & 077U) != 0) {
-    return fail(Code::Malformed, "'" + path + "': others may read this key; run chmod 600 on it");
+    return fail(Code::Malformed,
+                "others may read the key '" + path + "'; run chmod 600 '" + path + "'");
   }
   const auto text = platform::posix::read_small_file(path, auth::kMaxKeyFileBytes);
   if (!text) return fail(text.error());
@@ -24,7 +25,17 @@ base::Result<KeyFile> read_key_file(const std::string& path) {
   return KeyFile{path, std::move(*key)};
 }
 
+base::Result<void> check_key_directory(const std::string& directory) {
+  const auto mode = platform::posix::file_mode(directory);
+  if (!mode) return fail(mode.error());
+  if ((*mode & 077U) == 0) return {};
+  return fail(Code::Malformed, "others may enter the directory of keys '" + directory +
+                                   "'; run chmod 700 '" + directory + "'");
+}
+
 base::Result<std::vector<KeyFile>> read_key_directory(const std::string& directory) {
+  const auto is_private = check_key_directory(directory);
+  if (!is_private) return fail(is_private.error());
   const auto names = platform::posix::list_directory(directory);
   if (!names) return fail(names.error());
   std::vector<KeyFile> keys;

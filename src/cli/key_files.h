@@ -16,7 +16,9 @@ struct KeyFile {
 
 // Errors name the file and never quote what is in it. Malformed when others may read it.
 base::Result<KeyFile> read_key_file(const std::string& path);
-// Every *.key of the directory by name; Malformed when there is none.
+// Malformed when others may enter the directory, with what to do about it.
+base::Result<void> check_key_directory(const std::string& directory);
+// Every *.key of the directory by name; Malformed when there is none, or as above.
 base::Result<std::vector<KeyFile>> read_key_directory(const std::string& directory);
 
 // The newest key mints, the others verify. `keys` must not be empty.

@@ -22,9 +22,9 @@ platform::Task<base::Result<std::optional<std::string>>> LineReader::next() {
       co_return base::fail(base::Code::Malformed,
                            "line " + std::to_string(number_ + 1) + " is too long");
     }
-    const auto read = co_await file_->read_at(offset_, base::Buffer(kLongestLine));
+    auto reading = source_(base::Buffer(kLongestLine));
+    const auto read = co_await reading;
     if (!read) co_return base::fail(read.error());
-    offset_ += read->size();
     ended_ = read->size() < kLongestLine;
     pending_ += base::as_text(read->view());
   }

@@ -1,13 +1,14 @@
-// LineReader: a text file line by line, in memory that does not grow with the file.
+// LineReader: a text line by line, in memory that does not grow with the text.
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "base/buffer.h"
 #include "base/result.h"
-#include "platform/disk.h"
 #include "platform/task.h"
 
 namespace ron::cli {
@@ -15,8 +16,10 @@ namespace ron::cli {
 class LineReader {
  public:
   static constexpr std::size_t kLongestLine = 64 * 1024;
+  // Fills the buffer with what comes next; shorter only at the end.
+  using Source = std::move_only_function<platform::Task<base::Result<base::Buffer>>(base::Buffer)>;
 
-  explicit LineReader(std::unique_ptr<platform::File> file) noexcept : file_(std::move(file)) {}
+  explicit LineReader(Source source) noexcept : source_(std::move(source)) {}
 
   // The next line without its line break, none at the end; Malformed for a longer one than
   // kLongestLine. Cancel-safe.
@@ -25,10 +28,9 @@ class LineReader {
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
 
  private:
-  std::unique_ptr<platform::File> file_;
+  Source source_;
   std::string pending_;
   std::size_t begin_ = 0;
-  std::uint64_t offset_ = 0;
   std::uint64_t number_ = 0;
   bool ended_ = false;
 };

@@ -12,38 +12,26 @@ namespace {
 
 using runtime::Running;
 
-// A file in memory; reading it is all it can do.
-class TextFile final : public platform::File {
+// A text in memory.
+class Text {
  public:
-  explicit TextFile(std::string text) : text_(std::move(text)) {}
-  platform::Task<base::Result<base::Buffer>> read_at(std::uint64_t offset,
-                                                     base::Buffer into) override {
-    const std::size_t left = text_.size() - std::min<std::size_t>(offset, text_.size());
-    into.resize(std::min(left, into.size()));
-    if (into.size() > 0) std::memcpy(into.data(), text_.data() + offset, into.size());
+  explicit Text(std::string text) : text_(std::move(text)) {}
+  platform::Task<base::Result<base::Buffer>> read(base::Buffer into) {
+    into.resize(std::min(text_.size() - offset_, into.size()));
+    if (into.size() > 0) std::memcpy(into.data(), text_.data() + offset_, into.size());
+    offset_ += into.size();
     co_return std::move(into);
   }
-  std::optional<std::size_t> try_read_at(std::uint64_t, base::MutableBytes) noexcept override {
-    return std::nullopt;
-  }
-  platform::Task<base::Result<std::vector<base::Buffer>>> write_gather(
-      std::uint64_t, std::vector<base::Buffer>) override {
-    co_return base::fail(base::Code::Internal, "not for writing");
-  }
-  platform::Task<base::Result<void>> sync() override { co_return base::Result<void>(); }
-  platform::Task<base::Result<std::uint64_t>> size() override { co_return text_.size(); }
-  platform::Task<base::Result<void>> truncate(std::uint64_t) override {
-    co_return base::Result<void>();
-  }
-  base::Result<bool> try_lock(platform::FileLock) override { return true; }
 
  private:
   std::string text_;
+  std::size_t offset_ = 0;
 };
 
 std::vector<std::string> lines_of(std::string text) {
   runtime::TestCores cores;
-  LineReader reader(std::make_unique<TextFile>(std::move(text)));
+  Text source(std::move(text));
+  LineReader reader([&source](base::Buffer into) { return source.read(std::move(into)); });
   std::vector<std::string> lines;
   for (;;) {
     Running next(cores[0], reader.next());

@@ -21,14 +21,15 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-Result<PathLock> lock_part(const std::string& part, const std::string& path,
-                           bool make_directories) {
-  const auto there = platform::posix::file_facts(path);
-  if (there && there->kind == platform::posix::FileKind::Directory) {
-    return base::fail(Code::PreconditionFailed, "'" + path + "' is a directory");
-  }
+Result<PathLock> lock_part(const std::string& part, const std::string& path, bool make_directories,
+                           bool force) {
+  const auto free = platform::posix::check_replaceable(path, force);
+  if (!free) return base::fail(free.error());
   auto locked = PathLock::file(part);
-  if (locked || !make_directories || locked.error().code != Code::NotFound) return locked;
+  if (locked || locked.error().code != Code::NotFound) return locked;
+  if (!make_directories) {
+    return base::fail(Code::NotFound, "there is no directory '" + directory_of(path) + "'");
+  }
   const auto made = platform::posix::make_public_directories(directory_of(path));
   if (!made) return base::fail(made.error());
   return PathLock::file(part);
@@ -36,13 +37,36 @@ Result<PathLock> lock_part(const std::string& part, const std::string& path,
 
 }  // namespace
 
-Task<Result<base::Buffer>> OutputSink::take(std::uint64_t, base::Buffer bytes) {
-  auto written =
-      co_await session_.off_loop([piece = std::move(bytes)]() mutable -> Result<base::Buffer> {
-        const auto done = platform::posix::write_standard_output(piece.view());
+bool is_binary(base::ByteView bytes) noexcept {
+  constexpr std::string_view kBlanks = "\t\n\r\f";
+  return std::ranges::any_of(base::as_text(bytes), [kBlanks](char c) {
+    const bool control = (c >= 0 && c < ' ') || c == 0x7F;
+    return control && !kBlanks.contains(c);
+  });
+}
+
+Task<Result<void>> StreamSink::open() {
+  auto opened =
+      co_await session_.off_loop([path = path_] { return platform::posix::open_output(path); });
+  if (!opened) co_return base::fail(std::move(opened.error()));
+  opened_ = std::make_shared<const platform::posix::Descriptor>(std::move(*opened));
+  co_return Result<void>();
+}
+
+Task<Result<base::Buffer>> StreamSink::take(std::uint64_t, base::Buffer bytes) {
+  if (text_only_ && is_binary(bytes.view())) {
+    co_return base::fail(Code::PreconditionFailed,
+                         "these bytes are not text and could upset the terminal; -o FILE keeps "
+                         "them, -o - prints them all the same");
+  }
+  auto written = co_await session_.off_loop(
+      [to = opened_, path = path_, piece = std::move(bytes)]() mutable -> Result<base::Buffer> {
+        const int stream = to ? to->get() : platform::posix::kStandardOutput;
+        const auto done = platform::posix::write_stream(stream, piece.view(), path);
         if (!done) return base::fail(done.error());
         return std::move(piece);
       });
+  if (!written && written.error().code == Code::Canceled) session_.unread();
   co_return std::move(written);
 }
 
@@ -62,9 +86,9 @@ FileSink::FileSink(Session& session, std::string path, const base::ObjectId& id)
       part_(part_path(path_, id)),
       syncing_(session.tasks(), 1) {}
 
-Task<Result<void>> FileSink::open(bool make_directories) {
-  auto locked = co_await session_.off_loop([part = part_, path = path_, make_directories] {
-    return lock_part(part, path, make_directories);
+Task<Result<void>> FileSink::open(bool make_directories, bool force) {
+  auto locked = co_await session_.off_loop([part = part_, path = path_, make_directories, force] {
+    return lock_part(part, path, make_directories, force);
   });
   if (!locked) co_return base::fail(std::move(locked.error()));
   lock_.emplace(std::move(*locked));

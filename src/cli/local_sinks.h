@@ -1,5 +1,4 @@
-// Where fetched bytes go: standard output, or a file that appears under its name only when it is
-// whole.
+// Where fetched bytes go: a stream, or a file that appears under its name only when it is whole.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +16,30 @@
 
 namespace ron::cli {
 
-class OutputSink final : public PieceSink {
+// A stream: standard output, a pipe or a device. Bytes go as they come. When nobody reads them any
+// more the session is told so.
+class StreamSink final : public PieceSink {
  public:
-  explicit OutputSink(Session& session) noexcept : session_(session) {}
+  // Standard output. `text_only`: PreconditionFailed instead of what would upset a terminal.
+  StreamSink(Session& session, bool text_only) noexcept
+      : session_(session), text_only_(text_only) {}
+  // What is at `path`, once it is opened. Cancel-safe.
+  StreamSink(Session& session, std::string path) : session_(session), path_(std::move(path)) {}
+  platform::Task<base::Result<void>> open();
+
   platform::Task<base::Result<base::Buffer>> take(std::uint64_t offset,
                                                   base::Buffer bytes) override;
 
  private:
   Session& session_;
+  const std::string path_ = "standard output";
+  const bool text_only_ = false;
+  // Shared with the write under way, which outlives an abort.
+  std::shared_ptr<const platform::posix::Descriptor> opened_;  // null: standard output
 };
+
+// Control characters other than white space: what makes a terminal do things.
+[[nodiscard]] bool is_binary(base::ByteView bytes) noexcept;
 
 // The hidden file beside `path` that holds an object while it is fetched. The address is in its
 // name, so what is left there by an interrupted get is continued only by a get of the same object.
@@ -37,8 +51,9 @@ class FileSink final : public PieceSink {
  public:
   FileSink(Session& session, std::string path, const base::ObjectId& id);
 
-  // Opens the part file, making missing directories if asked to. Cancel-safe, as all of these.
-  platform::Task<base::Result<void>> open(bool make_directories);
+  // Opens the part file, making missing directories if asked to. PreconditionFailed if something is
+  // at `path` that must not be replaced, or only by `force`. Cancel-safe, as all of these.
+  platform::Task<base::Result<void>> open(bool make_directories, bool force);
   // Writes to the medium while more is fetched, so that finish() has little left to sync.
   void sync_early() noexcept { sync_early_ = true; }
   // Whole pieces that are there from before.
@@ -52,8 +67,8 @@ class FileSink final : public PieceSink {
 
   // All bytes are there: cuts what is too much, makes them durable if asked to, and closes.
   platform::Task<base::Result<void>> finish(std::uint64_t length, bool sync);
-  // Puts the file under its name, with the mode of a new file, and the name onto the medium if
-  // asked to.
+  // Puts the file under its name, with the permissions of the file it replaces or else `mode`, and
+  // the name onto the medium if asked to.
   platform::Task<base::Result<void>> publish(unsigned mode, bool sync);
   // The get has failed: removes the part file, unless a later get can continue it.
   platform::Task<void> abandon(base::Error why);

@@ -33,6 +33,8 @@ constexpr runtime::RetryPolicy kPatient{
 constexpr double kBudgetRatio = 1;
 constexpr std::uint32_t kBudgetReserve = 1000;
 
+constexpr const char* kMaxRps = "max_rps";  // detail of RateLimited
+
 template <class Number>
 std::optional<Number> number_of(std::string_view text) {
   Number number = 0;
@@ -71,6 +73,10 @@ base::Error error_of(int status, std::string_view body, std::string_view retry_a
                     said.empty() ? "the server answered " + std::to_string(status)
                                  : config::printable(said, 200));
   error.retry_after_s = number_of<std::uint32_t>(retry_after).value_or(0);
+  if (envelope.is_object() && envelope.contains("details")) {
+    const std::string most = text_at(envelope["details"], kMaxRps);
+    if (!most.empty()) error.details.emplace_back(kMaxRps, config::printable(most));
+  }
   const std::string corr_id = text_at(envelope, "corr_id");
   if (!corr_id.empty()) return std::move(error).with("corr_id", config::printable(corr_id));
   return error;
@@ -78,7 +84,14 @@ base::Error error_of(int status, std::string_view body, std::string_view retry_a
 
 // A retry may help the server's other clients, but not one that waits for the answer.
 bool is_final(Code code) noexcept {
-  return code == Code::IntegrityFail || code == Code::StorageFull;
+  return code == Code::IntegrityFail || code == Code::StorageFull || code == Code::Quota;
+}
+
+// The rate the server allows; 0 where it does not say.
+std::uint64_t most_per_second(const base::Error& error) {
+  const auto detail =
+      std::ranges::find(error.details, kMaxRps, &std::pair<std::string, std::string>::first);
+  return detail == error.details.end() ? 0 : number_of<std::uint64_t>(detail->second).value_or(0);
 }
 
 std::unexpected<base::Error> strange(std::string_view what) {
@@ -146,10 +159,9 @@ Result<UploadStatus> parse_upload_status(std::string_view text) {
   return status;
 }
 
-ObjectClient::ObjectClient(http::Client& client, platform::Endpoint server, std::string token,
-                           runtime::Meters& meters, platform::Random& random)
-    : client_(client),
-      server_(server),
+ObjectClient::ObjectClient(Server& server, std::string token, runtime::Meters& meters,
+                           platform::Random& random)
+    : server_(server),
       authorization_(token.empty() ? "" : "Bearer " + token),
       budget_(kBudgetRatio, kBudgetReserve),
       first_contact_(meters, "first_contact", kFirstContact, budget_, random),
@@ -157,7 +169,7 @@ ObjectClient::ObjectClient(http::Client& client, platform::Endpoint server, std:
 
 template <class Operation>
 std::invoke_result_t<Operation&> ObjectClient::retried(Operation operation) {
-  runtime::Retrier& retrier = answered_ ? patient_ : first_contact_;
+  runtime::Retrier& retrier = server_.answered() ? patient_ : first_contact_;
   return retrier.run(std::move(operation), runtime::Deadline::in(kRequestTime));
 }
 
@@ -168,14 +180,19 @@ Task<Result<ObjectClient::Answer>> ObjectClient::try_once(const Ask* ask) {
   if (!ask->content_type.empty()) fields.push_back({"Content-Type", ask->content_type});
   const std::array<base::ByteView, 1> body = {ask->body};
   http::ClientRequest request;
-  request.endpoint = server_;
   request.method = ask->method;
   request.target = ask->target;
   request.fields = fields;
   request.body = body;
-  auto response = co_await client_.send(request, runtime::Deadline::in(kRequestTime));
+  const platform::TimePoint now = platform::Executor::current()->now();
+  const platform::TimePoint sent = pacer_.next(now);
+  struct InFlight {
+    Pacer& pacer;
+    ~InFlight() { pacer.answered(); }
+  } const in_flight{pacer_};
+  if (sent > now) co_await runtime::sleep_until(runtime::Deadline(sent));
+  auto response = co_await server_.send(request, runtime::Deadline::in(kRequestTime));
   if (!response) co_return fail(std::move(response.error()));
-  answered_ = true;
   const bool refused = response->status() >= 400;
   const std::uint64_t length = response->head().content_length.value_or(0);
   if (!refused && ask->method != Method::Head && length > ask->cap_bytes) {
@@ -196,6 +213,10 @@ Task<Result<ObjectClient::Answer>> ObjectClient::try_once(const Ask* ask) {
   if (!refused) co_return std::move(answer);
   if (answer.status == 416 && !answer.content_range.empty()) co_return std::move(answer);
   base::Error error = error_of(answer.status, base::as_text(answer.body.view()), retry_after);
+  if (error.code == Code::RateLimited) {
+    pacer_.refused(platform::Executor::current()->now(), sent, most_per_second(error),
+                   std::chrono::seconds(error.retry_after_s));
+  }
   if (!is_final(error.code)) co_return fail(std::move(error));
   answer.refusal = std::move(error);
   co_return std::move(answer);

@@ -3,7 +3,8 @@
 // Errors are what the server said, with its code and its correlation id as detail `corr_id`, or
 // those of http::Client. Connection failures, 429 and 5xx that a retry can help are tried again
 // with jitter, as late as the server asks for; before the first answer only a few times, so that a
-// wrong address is told soon. Views must outlive the call. One executor; outlives its calls.
+// wrong address is told soon. Where the server limits the rate of requests, all of them keep to it
+// (pacer.h). Views must outlive the call. One executor; outlives its calls.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,8 @@
 #include "base/buffer.h"
 #include "base/object_id.h"
 #include "base/result.h"
+#include "cli/pacer.h"
+#include "cli/server.h"
 #include "http/client.h"
 #include "platform/random.h"
 #include "runtime/retry.h"
@@ -51,8 +54,8 @@ base::Result<UploadStatus> parse_upload_status(std::string_view json);
 
 class ObjectClient {
  public:
-  ObjectClient(http::Client& client, platform::Endpoint server, std::string token,
-               runtime::Meters& meters, platform::Random& random);
+  ObjectClient(Server& server, std::string token, runtime::Meters& meters,
+               platform::Random& random);
   ObjectClient(const ObjectClient&) = delete;
   ObjectClient& operator=(const ObjectClient&) = delete;
 
@@ -103,13 +106,12 @@ class ObjectClient {
   template <class Operation>
   std::invoke_result_t<Operation&> retried(Operation operation);
 
-  http::Client& client_;
-  const platform::Endpoint server_;
+  Server& server_;
   const std::string authorization_;  // empty without a token
   runtime::RetryBudget budget_;
   runtime::Retrier first_contact_;
   runtime::Retrier patient_;
-  bool answered_ = false;
+  Pacer pacer_;
 };
 
 }  // namespace ron::cli

@@ -40,6 +40,17 @@ TEST(ObjectPage, ListsAddresses) {
   }
 }
 
+TEST(ObjectHolders, AreNames) {
+  const auto holders = parse_object_holders(R"({"holders":["acme","birch"],"more_holders":true})");
+  ASSERT_TRUE(holders);
+  EXPECT_EQ(holders->tenants, (std::vector<std::string>{"acme", "birch"}));
+  EXPECT_TRUE(holders->more);
+  EXPECT_FALSE(parse_object_holders(R"({"holders":[]})")->more);
+  for (const char* text : {"", "[]", "{}", R"({"holders":{}})", R"({"holders":[1]})"}) {
+    EXPECT_FALSE(parse_object_holders(text)) << text;
+  }
+}
+
 TEST(Describe, NamesTheCodeAndTheCorrelationId) {
   base::Error error(base::Code::Busy, "the queue is full");
   EXPECT_EQ(describe(error), "the queue is full (Busy)");

@@ -20,6 +20,8 @@ struct ObjectFlags {
   std::vector<std::string> addresses;
   std::vector<std::string> directories;
   bool json = false;
+  bool details = false;
+  bool all = false;
   bool force = false;
 };
 
@@ -27,14 +29,20 @@ using Ids = std::vector<base::ObjectId>;
 using Run = int (*)(const ClientOptions& options, const Ids& ids, const ObjectFlags& flags);
 
 int run_stat(const ClientOptions& options, const Ids& ids, const ObjectFlags& flags) {
-  return ids.empty() ? stat_server(options, flags.json) : stat_objects(options, ids, flags.json);
+  if (!ids.empty() && !flags.details) return stat_objects(options, ids, {.json = flags.json});
+  if (!options.admin) return bad_usage("stat: " + options.admin.error().message);
+  if (!ids.empty()) return stat_objects(options, ids, {.json = flags.json, .details = true});
+  if (flags.json) return stat_server(options, StatForm::Json);
+  return stat_server(options, flags.all ? StatForm::All : StatForm::Screen);
 }
 int run_rm(const ClientOptions& options, const Ids& ids, const ObjectFlags& flags) {
   return remove_objects(options, ids, flags.force);
 }
 int run_verify(const ClientOptions& options, const Ids& ids, const ObjectFlags& flags) {
   if (!flags.directories.empty()) return verify_offline(options, flags.directories);
-  return ids.empty() ? verify_server(options) : verify_objects(options, ids);
+  if (!ids.empty()) return verify_objects(options, ids);
+  if (!options.admin) return bad_usage("verify: " + options.admin.error().message);
+  return verify_server(options);
 }
 
 // What the three have in common: addresses, and how to reach the server.
@@ -56,30 +64,29 @@ CLI::Option* declare(CLI::App& command, const std::shared_ptr<ObjectFlags>& flag
   return addresses;
 }
 
-void declare_admin_url(CLI::App& command, ObjectFlags& flags) {
-  command
-      .add_option("--admin-url", flags.client.admin_url,
-                  "The server's admin listener, default http://127.0.0.1:9081")
-      ->type_name("URL");
-}
-
 void add_stat(CLI::App& root, Action& chosen) {
   const auto flags = std::make_shared<ObjectFlags>();
   CLI::App* command = root.add_subcommand("stat", "Show objects, or how the server is doing");
   declare(*command, flags, &run_stat, chosen);
   declare_data_flag(*command, flags->client);
-  declare_admin_url(*command, *flags);
-  command->add_flag("--json", flags->json, "As JSON, an object per line");
+  declare_admin_flag(*command, flags->client);
+  CLI::Option* json = command->add_flag("--json", flags->json, "As JSON, an object per line");
+  command->add_flag("--details", flags->details,
+                    "Also which tenants hold each object; needs a token with storage:admin");
+  command->add_flag("--all", flags->all, "All statistics of the server, not only a screen")
+      ->excludes(json);
   command->footer(
       std::string(
           "Prints `ADDR  present  LENGTH  ETAG` or `ADDR  missing`; exit code 1 if one is "
           "missing.\n"
-          "Without an address, the server's statistics: what it holds, its volumes, how far the\n"
-          "check of everything stored is and when it will be done.\n\n") +
-      kClientHelp +
+          "Without an address, how the server is doing: what it holds, its volumes, what its\n"
+          "tenants use, how far the check of everything stored is and when it will be done.\n\n") +
+      kClientHelp + kAdminHelp +
       "\nExamples:\n"
       "  ron stat b3:<hash>\n"
+      "  ron stat b3:<hash> --details\n"
       "  ron stat\n"
+      "  ron stat --url http://storage.example:8081\n"
       "  ron stat --json --admin-url http://127.0.0.1:9081");
 }
 
@@ -91,7 +98,10 @@ void add_rm(CLI::App& root, Action& chosen) {
   command->add_flag("-f,--force", flags->force, "A missing object is no failure");
   command->footer(
       std::string(
-          "Prints `ADDR  removed` or `ADDR  missing`. Needs a token with storage:delete.\n\n") +
+          "Prints `ADDR  removed` or `ADDR  missing`. Needs a token with storage:delete, and "
+          "gives up\n"
+          "what its tenant holds; the bytes go when nobody holds them any more. A token with\n"
+          "storage:admin removes an object whoever holds it.\n\n") +
       kClientHelp +
       "\nExamples:\n"
       "  ron rm b3:<hash>\n"
@@ -103,7 +113,7 @@ void add_verify(CLI::App& root, Action& chosen) {
   CLI::App* command =
       root.add_subcommand("verify", "Check the hashes of a server's or a data directory's objects");
   CLI::Option* addresses = declare(*command, flags, &run_verify, chosen);
-  declare_admin_url(*command, *flags);
+  declare_admin_flag(*command, flags->client);
   command->add_option("--data", flags->directories, "Check this data directory, without a server")
       ->type_name("DIR")
       ->allow_extra_args(false)
@@ -122,7 +132,7 @@ void add_verify(CLI::App& root, Action& chosen) {
           "even the address can be read, the place. Takes memory for an index of all objects and "
           "parts,\n"
           "some 300 bytes for each.\n\n") +
-      kClientHelp +
+      kClientHelp + kAdminHelp +
       "\nExamples:\n"
       "  ron verify b3:<hash>\n"
       "  ron verify\n"

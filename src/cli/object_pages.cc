@@ -31,6 +31,20 @@ base::Result<std::vector<base::ObjectId>> parse_object_page(std::string_view tex
   return ids;
 }
 
+base::Result<ObjectHolders> parse_object_holders(std::string_view text) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const bool good = json.is_object() && json.contains("holders") && json["holders"].is_array();
+  if (!good) return fail(Code::UpstreamFail, "the server's answer is not an object's details");
+  ObjectHolders holders;
+  for (const auto& tenant : json["holders"]) {
+    if (!tenant.is_string()) return fail(Code::UpstreamFail, "a holder has no name");
+    holders.tenants.push_back(tenant.get<std::string>());
+  }
+  const auto more = json.find("more_holders");
+  holders.more = more != json.end() && more->is_boolean() && more->get<bool>();
+  return holders;
+}
+
 platform::Task<base::Result<std::vector<base::ObjectId>>> ObjectPages::next() {
   std::string target = "/admin/objects?limit=" + std::string(kPageObjects);
   if (!after_.empty()) target += "&after=" + after_;

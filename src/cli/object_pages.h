@@ -1,4 +1,5 @@
-// ObjectPages: the addresses of all objects of a server, a page of GET /admin/objects at a time.
+// ObjectPages: the addresses of all objects of a server, a page of GET /admin/objects at a time;
+// and what else operators may know of an object.
 #pragma once
 
 #include <string>
@@ -14,6 +15,14 @@ namespace ron::cli {
 
 // The addresses on one page. UpstreamFail when it is something else.
 base::Result<std::vector<base::ObjectId>> parse_object_page(std::string_view json);
+
+// Some of the tenants that hold an object, as GET /admin/objects/{addr} has them.
+struct ObjectHolders {
+  std::vector<std::string> tenants;
+  bool more = false;
+};
+// UpstreamFail when it is something else.
+base::Result<ObjectHolders> parse_object_holders(std::string_view json);
 
 // One task.
 class ObjectPages {

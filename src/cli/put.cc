@@ -7,6 +7,8 @@
 #include "base/encoding.h"
 #include "base/limits.h"
 #include "cli/in_order.h"
+#include "cli/input_stream.h"
+#include "cli/local_sinks.h"
 #include "cli/name_list.h"
 #include "cli/session.h"
 #include "cli/tree_walk.h"
@@ -46,13 +48,29 @@ Task<Result<void>> check_same(Session* session, std::string path,
 
 Task<Result<void>> always_same() { co_return Result<void>(); }
 
-// The lines of results: to standard output, or to a file that appears when all are written.
+Result<platform::posix::OutputTarget> target_of_list(const std::string& path) {
+  auto target = platform::posix::output_target(path);
+  if (!target || target->is_stream) return target;
+  const auto free = platform::posix::check_replaceable(target->path, true);
+  if (!free) return fail(free.error());
+  return target;
+}
+
+// The lines of results: to standard output, to a stream, or to a file that appears when all are
+// written.
 class Lines {
  public:
   Lines(Session& session, std::string path) : session_(session), path_(std::move(path)) {}
 
   Task<Result<void>> open() {
     if (path_.empty()) co_return Result<void>();
+    auto target = co_await session_.off_loop([path = path_] { return target_of_list(path); });
+    if (!target) co_return fail(std::move(target.error()));
+    path_ = std::move(target->path);
+    if (target->is_stream) {
+      stream_.emplace(session_, path_);
+      co_return co_await stream_->open();
+    }
     auto file =
         co_await session_.host().disk.open(draft(), {.mode = platform::OpenMode::CreateOrOpen});
     if (!file) co_return fail(std::move(file.error()));
@@ -70,7 +88,7 @@ class Lines {
   Task<bool> close(unsigned mode) {
     if (path_.empty()) co_return true;
     const bool flushed = co_await flush();
-    if (!flushed) co_return false;
+    if (!flushed || stream_) co_return flushed;
     file_.reset();
     const auto published = co_await session_.off_loop([from = draft(), to = path_, mode] {
       return platform::posix::publish_file(from, to, mode);
@@ -87,15 +105,18 @@ class Lines {
   Task<bool> flush() {
     base::Buffer bytes(pending_.size());
     std::ranges::copy(base::as_bytes(std::exchange(pending_, {})), bytes.data());
-    const auto written = co_await file_->write_at(offset_, std::move(bytes));
+    auto writing = stream_ ? stream_->take(offset_, std::move(bytes))
+                           : file_->write_at(offset_, std::move(bytes));
+    const auto written = co_await writing;
     if (!written) session_.complain("", written.error());
     if (written) offset_ += written->size();
     co_return written.has_value();
   }
 
   Session& session_;
-  const std::string path_;
+  std::string path_;
   std::unique_ptr<platform::File> file_;
+  std::optional<StreamSink> stream_;  // instead of the file
   std::string pending_;
   std::uint64_t offset_ = 0;
 };
@@ -129,6 +150,7 @@ class Put {
     session_.progress().expect_all();
     while (going && !window_.empty()) going = co_await take_one();
     if (going) co_await lines_.close(mode_);
+    if (skipped_ > 0) report_skipped();
     co_return session_.exit_code();
   }
 
@@ -143,15 +165,26 @@ class Put {
     auto stored = co_await window_.next();
     const std::string& shown = stored.file.shown;
     if (stored.file.kind == WalkedFile::Kind::Skipped) {
-      session_.note(shown, stored.file.reason);
+      ++skipped_;
+      if (what_.allow_skipped) session_.note(shown, stored.file.reason);
+      if (!what_.allow_skipped) session_.complain(shown, stored.file.reason);
       co_return true;
     }
     if (!stored.id) {
       session_.complain(shown, stored.id.error());
-      co_return true;
+      co_return !session_.is_unreachable(stored.id.error());
     }
     session_.progress().add_item();
     co_return co_await lines_.add(*stored.id, shown);
+  }
+
+  // Last, so that it is not lost among many lines.
+  void report_skipped() {
+    const std::string entries = std::to_string(skipped_) + (skipped_ == 1 ? " entry" : " entries");
+    const std::string what = entries + " skipped: only files and directories are stored";
+    if (what_.allow_skipped) session_.note("", what);
+    if (!what_.allow_skipped)
+      session_.complain("", what + "; --allow-skipped makes that no failure");
   }
 
   Task<Stored> store(WalkedFile file) {
@@ -165,8 +198,8 @@ class Put {
       case WalkedFile::Kind::File:
         stored.id = co_await store_file(stored.file.path);
         break;
-      case WalkedFile::Kind::Input:
-        stored.id = co_await store_input();
+      case WalkedFile::Kind::Stream:
+        stored.id = co_await store_stream(stored.file.path);
         break;
     }
     co_return std::move(stored);
@@ -180,6 +213,7 @@ class Put {
     if (stamp.bytes <= kPartBytes) {
       co_return co_await store_bytes(loaded->id, std::move(loaded->file.bytes));
     }
+    if (states_) session_.resumes();
     // One large file at a time: its parts fill all connections.
     const auto turn = co_await large_.acquire({});
     auto file = co_await session_.host().disk.open(path, {});
@@ -187,10 +221,11 @@ class Put {
     const auto absolute =
         co_await session_.off_loop([path] { return platform::posix::real_path(path); });
     if (!absolute) co_return fail(absolute.error());
-    const Upload what{.file = file->get(),
-                      .length = stamp.bytes,
-                      .states = states_ ? &*states_ : nullptr,
-                      .key = {session_.options().url, *absolute, stamp.bytes, stamp.modified_ns}};
+    const Upload what{
+        .file = file->get(),
+        .length = stamp.bytes,
+        .states = states_ ? &*states_ : nullptr,
+        .key = {session_.options().server.text(), *absolute, stamp.bytes, stamp.modified_ns}};
     co_return co_await upload(&session_, what,
                               [this, path, stamp] { return check_same(&session_, path, stamp); });
   }
@@ -202,15 +237,19 @@ class Put {
     co_return id;
   }
 
-  Task<Result<base::Buffer>> read_input() {
-    auto bytes = co_await session_.off_loop(
-        [] { return platform::posix::read_standard_input(base::Buffer(kPartBytes)); });
-    co_return std::move(bytes);
+  // Standard input, or what is at `path`. One after the other: whoever writes to them may do so
+  // too.
+  Task<Result<base::ObjectId>> store_stream(std::string path) {
+    const auto turn = co_await streams_.acquire({});
+    InputStream input(session_, std::move(path));
+    const Result<void> opened = co_await input.open();
+    if (!opened) co_return fail(opened.error());
+    co_return co_await store_input(&input);
   }
 
   // An upload has to say its length first, so more than one part waits in a file without a name.
-  Task<Result<base::ObjectId>> store_input() {
-    auto bytes = co_await read_input();
+  Task<Result<base::ObjectId>> store_input(InputStream* input) {
+    auto bytes = co_await input->read(base::Buffer(kPartBytes));
     if (!bytes) co_return fail(std::move(bytes.error()));
     if (bytes->size() < kPartBytes) {
       const base::ObjectId id = b3::hash(bytes->view());
@@ -225,7 +264,7 @@ class Put {
       auto written = co_await (*spool)->write_at(length, std::move(*bytes));
       if (!written) co_return fail(std::move(written.error()));
       length += more;
-      bytes = co_await read_input();
+      bytes = co_await input->read(base::Buffer(kPartBytes));
       if (!bytes) co_return fail(std::move(bytes.error()));
       if (bytes->size() == 0 && length == kPartBytes) {
         co_return co_await store_bytes(first, std::move(*written));
@@ -255,6 +294,8 @@ class Put {
   const unsigned mode_;
   Lines lines_;
   runtime::Semaphore large_{1};
+  runtime::Semaphore streams_{1};
+  std::size_t skipped_ = 0;
   InOrder<Stored> window_;
 };
 

@@ -10,10 +10,11 @@
 namespace ron::cli {
 
 struct PutFiles {
-  std::vector<std::string> arguments;  // files, directories, `-` for standard input
+  std::vector<std::string> arguments;  // files, directories, streams, `-` for standard input
   std::string list;                    // write the lines there; empty: to standard output
   std::string spool = "/tmp";          // where standard input waits until its length is known
   bool resume = true;
+  bool allow_skipped = false;  // what is no file in a directory is no failure
 };
 
 // The exit code. Blocks.

@@ -1,6 +1,5 @@
 #include "cli/session.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <optional>
@@ -15,7 +14,6 @@
 namespace ron::cli {
 namespace {
 
-constexpr int kExitInterrupted = 130;
 constexpr base::Duration kCloseTime = std::chrono::seconds(1);
 
 http::ClientSettings settings_of(const ClientOptions& options) {
@@ -80,8 +78,7 @@ class Runner : private platform::Job {
       co_await signals.arrived().wait();
       const platform::Signal signal = signals.take();
       if (signal == platform::Signal::None) continue;
-      session_.wipe();
-      std::fflush(stdout);
+      session_.interrupted();
       std::_Exit(kExitInterrupted);
     }
   }
@@ -104,17 +101,21 @@ Session::Session(std::string command, const ClientOptions& options, platform::Ho
     : command_(std::move(command)),
       options_(options),
       host_(host),
-      objects_(client, options.server, options.token, meters, host.random),
-      admin_(client, options.admin, options.token, meters, host.random),
+      server_(client, host.resolver, options.server),
+      admin_server_(client, host.resolver, options.admin.value_or(options.server)),
+      objects_(server_, options.token, meters, host.random),
+      admin_(admin_server_, options.token, meters, host.random),
       progress_(command_),
       tasks_(meters, "transfer") {}
 
 bool Session::print(std::string_view text) {
   if (text.empty()) return true;
   wipe();
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (written && std::fflush(stdout) == 0) return true;
-  complain("standard output", "cannot be written to");
+  const auto written = platform::posix::write_stream(platform::posix::kStandardOutput,
+                                                     base::as_bytes(text), "standard output");
+  if (written) return true;
+  if (written.error().code == base::Code::Canceled) unread();
+  complain("", written.error());
   return false;
 }
 
@@ -128,6 +129,31 @@ void Session::say(std::string_view about, std::string_view what) {
 void Session::complain(std::string_view about, std::string_view what) {
   complained_ = true;
   say(about, what);
+}
+
+void Session::complain(std::string_view about, const base::Error& error) {
+  if (unread_) return;
+  base::Error told = error;
+  if (error.code == base::Code::Unauthorized && options_.token.empty()) {
+    told.message = "this needs a token: give --token FILE or set RON_TOKEN; " + options_.no_token;
+  }
+  std::string what = describe(told);
+  if (is_unreachable(error)) what += "; ron storage starts a server, --url or RON_URL names one";
+  complain(about, what);
+}
+
+void Session::complain_of_admin(const base::Error& error) {
+  if (!options_.admin_guessed || error.code == base::Code::Unauthorized) {
+    return complain(options_.admin->text(), error);
+  }
+  complain(options_.admin->text(), describe(error) +
+                                       "; the admin listener was expected there, --admin-url or "
+                                       "RON_ADMIN_URL says where it is");
+}
+
+void Session::interrupted() {
+  say("",
+      resumes_ ? "interrupted; the same command continues where this one stopped" : "interrupted");
 }
 
 void Session::note(std::string_view about, std::string_view what) {

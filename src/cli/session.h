@@ -12,6 +12,7 @@
 
 #include "base/object_id.h"
 #include "cli/client_options.h"
+#include "cli/exit.h"
 #include "cli/object_client.h"
 #include "cli/progress.h"
 #include "platform/host.h"
@@ -38,17 +39,32 @@ class Session {
   bool print(std::string_view text);
   // `ron put: FILE: what`, on standard error; the command goes on and will have failed.
   void complain(std::string_view about, std::string_view what);
-  void complain(std::string_view about, const base::Error& error) {
-    complain(about, describe(error));
+  // The same of an error.
+  void complain(std::string_view about, const base::Error& error);
+  // No answer has ever come from the server: no other request has to be tried.
+  [[nodiscard]] bool is_unreachable(const base::Error& error) const noexcept {
+    return error.code == base::Code::UpstreamFail && !server_.answered();
   }
+  // Of a request to the admin listener.
+  void complain_of_admin(const base::Error& error);
   // For information only; not shown when quiet.
   void note(std::string_view about, std::string_view what);
-  // 0, or 1 after a complaint.
-  [[nodiscard]] int exit_code() const noexcept { return complained_ ? 1 : 0; }
+  // 0, or 1 after a complaint; 141 once nobody reads the output any more, as a shell shows it.
+  [[nodiscard]] int exit_code() const noexcept {
+    return unread_ ? kExitUnread : complained_ ? kExitFailed : kExitClean;
+  }
+  // Nobody reads the output any more. Nothing is complained of from now on: whoever closed it
+  // knows.
+  void unread() noexcept { unread_ = true; }
+  // What is under way is on disk: when a signal ends the command, it says that the same command
+  // will continue.
+  void resumes() noexcept { resumes_ = true; }
 
   // Draws the progress until it is aborted, if there is a terminal to draw on.
   platform::Task<void> draw();
   void wipe() noexcept;
+  // A signal ends the command.
+  void interrupted();
 
   // Runs `work` on the blocking pool; `work` returns a Result. Busy if the pool is stuck.
   template <class Work>
@@ -64,12 +80,16 @@ class Session {
   const std::string command_;
   const ClientOptions& options_;
   platform::Host host_;
+  Server server_;
+  Server admin_server_;
   ObjectClient objects_;
   ObjectClient admin_;
   Progress progress_;
   runtime::TaskMeters tasks_;
   bool drawn_ = false;
   bool complained_ = false;
+  bool unread_ = false;
+  bool resumes_ = false;
 };
 
 using Work = std::move_only_function<platform::Task<int>(Session&)>;

@@ -101,10 +101,17 @@ base::Result<auth::Keyring> load_keyring(const KeySource& source) {
   return keyring_of(std::move(keys), {});
 }
 
+base::Result<auth::Macaroon> parse_token(std::string_view text, const std::string& where) {
+  auto token = auth::Macaroon::parse_text(trimmed(text));
+  if (token) return token;
+  return fail(Code::Malformed, "the token in " + where + ": " + token.error().message);
+}
+
 base::Result<auth::Macaroon> read_token(const std::string& where) {
   const auto text = read_token_text(where);
   if (!text) return fail(text.error());
-  return auth::Macaroon::parse_text(trimmed(*text));
+  if (where.empty()) return parse_token(*text, "RON_TOKEN");
+  return parse_token(*text, where == "-" ? "standard input" : "'" + where + "'");
 }
 
 base::Result<auth::Macaroon> mint(const auth::Keyring& keyring,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "auth/caveat.h"
@@ -25,6 +26,8 @@ base::Result<auth::Keyring> load_keyring(const KeySource& source);
 // The token in `where`: a file, or `-` for standard input. Nothing named means RON_TOKEN. A token
 // given in place of a file name is refused without being repeated.
 base::Result<auth::Macaroon> read_token(const std::string& where);
+// The same of a text that is there already; `where` it was found is for the error.
+base::Result<auth::Macaroon> parse_token(std::string_view text, const std::string& where);
 
 base::Result<auth::Macaroon> mint(const auth::Keyring& keyring,
                                   const std::vector<auth::Caveat>& caveats,

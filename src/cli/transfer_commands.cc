@@ -44,9 +44,10 @@ void add_put(CLI::App& root, Action& chosen) {
   command->add_option("--list", flags->what.list, "Write the lines there, for ron get --list")
       ->type_name("FILE");
   command->add_flag("--no-resume", flags->no_resume, "Do not continue or remember large uploads");
+  command->add_flag("--allow-skipped", flags->what.allow_skipped,
+                    "Links, pipes and devices in directories are no failure");
   command
-      ->add_option("--spool", flags->what.spool,
-                   "Where large standard input waits, default TMPDIR or /tmp")
+      ->add_option("--spool", flags->what.spool, "Where large streams wait, default TMPDIR or /tmp")
       ->type_name("DIR");
   declare_client_flags(*command, flags->client);
   declare_data_flag(*command, flags->client);
@@ -56,7 +57,10 @@ void add_put(CLI::App& root, Action& chosen) {
           "the\n"
           "one b3sum prints; the server stores nothing under another. Directories are stored file "
           "by\n"
-          "file in order of their names; symbolic links in them are skipped.\n\n"
+          "file in order of their names; symbolic links, pipes and devices in them are skipped, "
+          "listed "
+          "and\n"
+          "make the exit code 1. Given as arguments they are read.\n\n"
           "Files above 1 MiB are sent in parts, several at once. If that is interrupted, the same\n"
           "command sends only the parts that are missing. What is under way is remembered in\n"
           "$XDG_STATE_HOME/ron/uploads or ~/.local/state/ron/uploads. A file that changes while it "
@@ -74,17 +78,20 @@ void add_put(CLI::App& root, Action& chosen) {
 struct GetFlags {
   ClientFlags client;
   std::string address;
-  std::string out = "-";
+  std::string out;
   std::string range;
   std::string list;
   bool no_sync = false;
+  bool force = false;
 };
 
 int run_get_list(const GetFlags& flags, const ClientOptions& options) {
   if (!flags.address.empty()) return bad_usage("get: give an address or --list, not both");
   if (!flags.range.empty()) return bad_usage("get: --range is for one object, not for a list");
-  if (flags.out == "-") return bad_usage("get: name the directory for the files of --list, -o DIR");
-  return get_list(options, {flags.list, flags.out, !flags.no_sync});
+  if (flags.out.empty() || flags.out == "-") {
+    return bad_usage("get: name the directory for the files of --list, -o DIR");
+  }
+  return get_list(options, {flags.list, flags.out, !flags.no_sync, flags.force});
 }
 
 int run_get(const GetFlags& flags) {
@@ -94,7 +101,11 @@ int run_get(const GetFlags& flags) {
   if (flags.address.empty()) return bad_usage("get: say which object, or give a list with --list");
   const auto ids = parse_addresses({flags.address});
   if (!ids) return bad_usage("get: " + ids.error().message);
-  GetObject what{.id = ids->front(), .out = flags.out, .range = {}, .sync = !flags.no_sync};
+  GetObject what{.id = ids->front(),
+                 .out = flags.out,
+                 .range = {},
+                 .sync = !flags.no_sync,
+                 .force = flags.force};
   if (!flags.range.empty()) {
     const auto range = parse_byte_range(flags.range);
     if (!range) return bad_usage("get: --range: " + range.error().message);
@@ -111,18 +122,24 @@ void add_get(CLI::App& root, Action& chosen) {
       ->type_name("FILE");
   command->add_option("--range", flags->range, "Only these bytes, from 0, both included")
       ->type_name("A-B");
-  command->add_option("--list", flags->list, "Fetch every line of it into the directory -o names")
+  command
+      ->add_option("--list", flags->list,
+                   "Fetch every line of it, - for standard input, into the directory -o names")
       ->type_name("FILE");
   command->add_flag("--no-sync", flags->no_sync, "Do not wait until the disk has it");
+  command->add_flag("-f,--force", flags->force, "Replace read-only and hard-linked files too");
   declare_client_flags(*command, flags->client);
   declare_data_flag(*command, flags->client);
   command->footer(std::string("What comes is hashed and compared with the address. A file gets its "
                               "name only when all of\n"
                               "it is right and on disk; until then it is a hidden .ron-part file "
                               "beside it, and the same\n"
-                              "command continues there after an interruption. To standard output "
-                              "bytes go as they come:\n"
-                              "exit code 1 says that they were wrong or not all.\n\n"
+                              "command continues there after an interruption. A file that it "
+                              "replaces leaves it its permissions; a\n"
+                              "symbolic link is followed, but not where a list says to. To "
+                              "standard output, pipes and devices\n"
+                              "bytes go as they come: exit code 1 says that they were wrong or "
+                              "not all.\n\n"
                               "A range cannot be checked against the address: plain HTTP carries "
                               "no proof for a part of an\n"
                               "object. The server has verified it when it read it.\n\n") +

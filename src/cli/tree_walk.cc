@@ -18,18 +18,20 @@ std::string below(const std::string& directory, const std::string& name) {
 
 struct Target {
   std::string path;
-  platform::posix::FileFacts facts;
+  FileKind kind = FileKind::Other;
 };
 
 base::Result<Target> target_of(const std::string& path) {
   const auto own = platform::posix::file_facts(path);
   if (!own) return base::fail(own.error());
-  if (own->kind != FileKind::Link) return Target{path, *own};
+  if (own->kind != FileKind::Link) return Target{path, own->kind};
+  const auto facts = platform::posix::target_facts(path);
+  if (!facts) return base::fail(facts.error());
+  // The link to a pipe that a shell makes for <(command) leads to no name.
+  if (facts->kind == FileKind::Other) return Target{path, FileKind::Other};
   const auto real = platform::posix::real_path(path);
   if (!real) return base::fail(real.error());
-  const auto facts = platform::posix::file_facts(*real);
-  if (!facts) return base::fail(facts.error());
-  return Target{*real, *facts};
+  return Target{*real, facts->kind};
 }
 
 }  // namespace
@@ -65,11 +67,12 @@ platform::Task<std::optional<WalkedFile>> TreeWalk::next() {
 }
 
 platform::Task<std::optional<WalkedFile>> TreeWalk::next_argument(std::string argument) {
-  if (argument == "-") co_return WalkedFile{Kind::Input, argument, {}, {}, {}};
+  if (argument == "-") co_return WalkedFile{Kind::Stream, argument, {}, {}, {}};
   const auto target = co_await session_.off_loop([argument] { return target_of(argument); });
   if (!target) co_return failed(argument, target.error());
-  if (target->facts.kind == FileKind::Directory) co_return co_await enter(target->path, argument);
-  co_return WalkedFile{Kind::File, argument, target->path, {}, {}};
+  if (target->kind == FileKind::Directory) co_return co_await enter(target->path, argument);
+  const Kind kind = target->kind == FileKind::Regular ? Kind::File : Kind::Stream;
+  co_return WalkedFile{kind, argument, target->path, {}, {}};
 }
 
 // The directory's first file comes with a later call.

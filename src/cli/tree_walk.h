@@ -1,6 +1,7 @@
 // TreeWalk: the files behind the arguments of a command, in order: arguments as given, directories
 // depth first with their names sorted. Holds the names of the directories it is in, not of the
-// whole tree. Links given as arguments are followed; links in directories are reported as such.
+// whole tree. Links given as arguments are followed, and what is neither file nor directory is read
+// as a stream; in directories both are skipped.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,10 @@
 namespace ron::cli {
 
 struct WalkedFile {
-  enum class Kind : std::uint8_t { File, Input, Skipped, Failed };
+  enum class Kind : std::uint8_t { File, Stream, Skipped, Failed };
   Kind kind = Kind::File;
   std::string shown;   // as the user would write it
-  std::string path;    // to open
+  std::string path;    // to open; empty: standard input
   std::string reason;  // why it is skipped
   base::Error error;   // why it failed
 };

@@ -42,6 +42,8 @@ class Verify {
 
   Task<int> finish() {
     while (!window_.empty()) co_await take_one();
+    const bool nothing = objects_ == 0 && missing_ == 0;
+    if (nothing && session_.exit_code() != kExitClean) co_return session_.exit_code();
     session_.print("checked " + std::to_string(objects_) + " objects, " + std::to_string(bytes_) +
                    " bytes, " + std::to_string(corrupt_) + " corrupt" +
                    (missing_ == 0 ? "" : ", " + std::to_string(missing_) + " missing") + "\n");
@@ -84,7 +86,7 @@ Task<int> verify_all(Session* session) {
   ObjectPages pages(*session);
   for (;;) {
     const auto page = co_await pages.next();
-    if (!page) session->complain("", page.error());
+    if (!page) session->complain_of_admin(page.error());
     if (!page || page->empty()) break;
     for (const base::ObjectId& id : *page) co_await verify.add(id);
   }

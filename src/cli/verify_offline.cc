@@ -39,6 +39,7 @@ Task<Result<Inspection>> inspect(Session* session, std::string directory) {
 
 Task<int> verify_all(Session* session, const std::vector<std::string>* directories) {
   Inspection total;
+  bool any = false;
   for (const std::string& directory : *directories) {
     auto where = co_await find_volume(&session->host().disk, directory);
     if (!where) {
@@ -53,10 +54,12 @@ Task<int> verify_all(Session* session, const std::vector<std::string>* directori
                                           : describe(inspected.error()));
       continue;
     }
+    any = true;
     total.objects += inspected->objects;
     total.bytes += inspected->bytes;
     total.damaged += inspected->damaged;
   }
+  if (!any) co_return session->exit_code();
   session->print("checked " + std::to_string(total.objects) + " objects, " +
                  std::to_string(total.bytes) + " bytes, " + std::to_string(total.damaged) +
                  " damaged\n");

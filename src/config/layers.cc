@@ -1,8 +1,10 @@
 #include "config/layers.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 
+#include "config/nearest.h"
 #include "config/toml.h"
 
 namespace ron::config {
@@ -14,9 +16,12 @@ constexpr std::string_view kEnvironmentPrefix = "RON_";
 constexpr std::size_t kMaxPathBytes = 512;
 
 void unknown(const Schema& schema, std::string key, Source source, Problems& problems) {
+  const bool is_variable = source.layer == Layer::Environment;
   Problem problem{
       Problem::Kind::UnknownKey, printable(key), std::move(source), "unknown key", "", ""};
   if (!problems.full()) problem.nearest = schema.nearest_key(key);
+  // What the user has to write instead is a variable, too.
+  if (is_variable && !problem.nearest.empty()) problem.nearest = environment_name(problem.nearest);
   problems.add(std::move(problem));
 }
 
@@ -129,6 +134,55 @@ std::string key_of_variable(std::string_view name) {
   return key;
 }
 
+// A variable's name as people write it who do not know that a dot is two underscores:
+// STORAGE_CACHE_BYTES for storage.cache_bytes.
+std::string squeezed(std::string_view key) {
+  std::string out;
+  for (const char c : key) {
+    const char plain = c == '.' ? '_' : c;
+    if (plain != '_' || !out.ends_with('_')) out += plain;
+  }
+  return out;
+}
+
+// Every way to write every key.
+std::vector<std::string> spellings(const Schema& schema) {
+  std::vector<std::string> keys;
+  for (const AnySection* section : schema.sections()) {
+    for (const KeyDecl& decl : section->decls()) {
+      keys.push_back(section->full(decl));
+      for (const Schema::Alias& alias : schema.aliases()) {
+        if (!keys.back().starts_with(alias.target + ".")) continue;
+        keys.push_back(alias.prefix + section->full(decl).substr(alias.target.size()));
+      }
+    }
+  }
+  return keys;
+}
+
+// The key that was probably meant by a variable of no section; empty when none was: the prefix is
+// not ours alone. Either the underscores are wrong, or a part of the path is missing, or there is a
+// typing error.
+std::string key_meant(const Schema& schema, const std::string& given) {
+  const std::vector<std::string> keys = spellings(schema);
+  std::vector<std::string> plain;
+  const std::string wanted = squeezed(given);
+  std::set<std::string> same_ending;
+  for (const std::string& key : keys) {
+    plain.push_back(squeezed(key));
+    if (plain.back() == wanted) return key;
+    for (std::size_t dot = key.find('.'); dot != std::string::npos; dot = key.find('.', dot + 1)) {
+      const std::string ending = squeezed(std::string_view(key).substr(dot + 1));
+      const std::string in_section = key.substr(0, key.find('.')) + "_" + ending;
+      if (ending == wanted || in_section == wanted) same_ending.insert(schema.declared(key));
+    }
+  }
+  if (same_ending.size() == 1) return *same_ending.begin();
+  const std::string near = nearest(wanted, plain);
+  if (near.empty()) return "";
+  return keys[static_cast<std::size_t>(std::ranges::find(plain, near) - plain.begin())];
+}
+
 void collect_environment(const Schema& schema, const Inputs& inputs, Layered& out,
                          Problems& problems) {
   LayerValues values(out, problems);
@@ -136,8 +190,15 @@ void collect_environment(const Schema& schema, const Inputs& inputs, Layered& ou
     if (!name.starts_with(kEnvironmentPrefix)) continue;
     const std::string key = key_of_variable(std::string_view(name).substr(4));
     const std::size_t dot = key.find('.');
-    if (dot == std::string::npos || !schema.has_section(key.substr(0, dot))) continue;
+    const std::string section = dot == std::string::npos ? "" : key.substr(0, dot);
     Source source{Layer::Environment, printable(name), 0, 0};
+    if (!schema.has_section(section)) {
+      const std::string meant = schema.knows(section) ? "" : key_meant(schema, key);
+      if (meant.empty()) continue;
+      problems.add({Problem::Kind::UnknownKey, "", std::move(source), "unknown variable", "",
+                    environment_name(meant)});
+      continue;
+    }
     const std::string declared = schema.declared(key);
     if (declared.empty()) {
       unknown(schema, key, std::move(source), problems);

@@ -31,8 +31,9 @@ struct Layered {
 };
 
 // The strongest raw value of each key. Of several flags for one key the last wins. Environment
-// variables count when they start with RON_ and the name of a declared section and "__"; all others
-// belong to someone else. A file that is not TOML is one problem and an empty layer.
+// variables count when they start with RON_ and the name of a declared section and "__"; one that
+// was probably meant to is a problem, and all others belong to someone else. A file that is not
+// TOML is one problem and an empty layer.
 Layered collect(const Schema& schema, const Inputs& inputs, Problems& problems);
 
 }  // namespace ron::config

@@ -63,6 +63,9 @@ TEST(Layers, VariablesOfOthersAreSkipped) {
   inputs.environment = {{"RON_TOKEN", "secret"},
                         {"RON_EDGE__MODE", "live"},
                         {"RON_NOTHING__LIKE__THIS", "1"},
+                        {"RON_BINARY", "ron"},
+                        {"RON_URL", "http://127.0.0.1:8081"},
+                        {"RON_ADMIN_URL", "http://127.0.0.1:9081"},
                         {"RON_", ""},
                         {"RON___", ""},
                         {"PATH", "/bin"}};
@@ -77,8 +80,29 @@ TEST(Layers, UnknownVariablesOfAKnownSectionAreErrors) {
   ASSERT_EQ(problems.count(), 2U);
   EXPECT_EQ(problems.list()[0].text(),
             "env RON_STORAGE__SERVER__MAX_RSP: storage.server.max_rsp: unknown key; did you mean "
-            "storage.server.max_rps?");
+            "RON_STORAGE__SERVER__MAX_RPS?");
   EXPECT_EQ(problems.list()[1].what, "write the variable as RON_STORAGE__CORES");
+}
+
+TEST(Layers, NearMissesOfVariablesAreErrorsThatNameTheRightOne) {
+  constexpr std::pair<const char*, const char*> kRows[] = {
+      {"RON_STORAGE_CORES", "RON_STORAGE__CORES"},                     // underscores
+      {"RON_STORAGE_SERVER_MAX_RPS", "RON_STORAGE__SERVER__MAX_RPS"},  //
+      {"RON_STORAGE_STORAGE_CORES", "RON_STORAGE__STORAGE__CORES"},    // in the other spelling
+      {"RON_SERVER__MAX_RPS", "RON_STORAGE__SERVER__MAX_RPS"},         // no section
+      {"RON_STORAGE_MAX_RPS", "RON_STORAGE__SERVER__MAX_RPS"},         // no table
+      {"RON_STORGE__CORES", "RON_STORAGE__CORES"},                     // mistyped section
+      {"RON_STORAGE_SERVER_MAX_RSP", "RON_STORAGE__SERVER__MAX_RPS"},  // both
+  };
+  for (const auto& [given, meant] : kRows) {
+    Inputs inputs;
+    inputs.environment = {{given, "1"}};
+    Problems problems;
+    const Layered layered = collect(sample_schema(), inputs, problems);
+    EXPECT_TRUE(layered.values.empty()) << given;
+    EXPECT_EQ(problems.text(),
+              std::string("env ") + given + ": unknown variable; did you mean " + meant + "?\n");
+  }
 }
 
 TEST(Layers, UnknownKeysOfTheFileNameTheNearest) {

@@ -48,12 +48,6 @@ base::Error BodyReader::wire_error(WireEnd end) const {
   return {Code::ReadTimeout, "the body did not arrive within the read timeout"};
 }
 
-base::Error BodyReader::too_large() const {
-  return base::Error(Code::BodyCap,
-                     "the body is larger than " + base::print(settings_.max_body_bytes))
-      .with("limit_bytes", std::to_string(settings_.max_body_bytes.bytes));
-}
-
 // What is in the buffer already, as far as it belongs to this body; empty when more must arrive.
 base::Result<base::ByteView> BodyReader::take_buffered() {
   if (chunked_) return take_chunked();
@@ -71,7 +65,8 @@ base::Result<base::ByteView> BodyReader::take_chunked() {
     if (step.kind == ChunkStep::Kind::Bad) return fail(step.refusal.error());
     wire_.consume(step.consumed);
     const std::uint64_t announced = chunks_.total() + chunks_.chunk_left();
-    if (announced > settings_.max_body_bytes.bytes && !dropping_) return fail(too_large());
+    if (announced > settings_.max_body_bytes.bytes && !dropping_)
+      return fail(body_too_large(settings_));
     if (step.kind == ChunkStep::Kind::Data) return base::as_bytes(step.data);
     if (step.kind == ChunkStep::Kind::End) finished_ = true;
     if (step.kind == ChunkStep::Kind::NeedMore) break;
@@ -123,7 +118,7 @@ platform::Task<base::Result<base::Buffer>> BodyReader::read_all() {
 
 // A body of known length goes straight into its final place.
 platform::Task<base::Result<base::Buffer>> BodyReader::read_plain(std::uint64_t length) {
-  if (length > settings_.max_body_bytes.bytes) co_return fail(too_large());
+  if (length > settings_.max_body_bytes.bytes) co_return fail(body_too_large(settings_));
   base::Buffer body(static_cast<std::size_t>(length));
   if (length == 0) co_return std::move(body);
   if (std::exchange(continue_owed_, false) && wire_.pending().empty()) {
@@ -140,13 +135,22 @@ platform::Task<base::Result<base::Buffer>> BodyReader::read_plain(std::uint64_t 
   co_return std::move(body);
 }
 
+// One that needs no decoding is held to the cap for what comes out of decoding as well.
 platform::Task<base::Result<base::Buffer>> BodyReader::read_chunked() {
+  const bool is_final = coding_ == Coding::Identity;
+  DecodeGuard guard(Coding::Identity,
+                    {is_final ? settings_.decode_abs_cap_bytes.bytes : UINT64_MAX});
   std::vector<std::byte> body;
+  const auto keep = [&body](base::ByteView piece) -> base::Result<> {
+    body.insert(body.end(), piece.begin(), piece.end());
+    return {};
+  };
   for (;;) {
     const base::Result<base::ByteView> piece = co_await next_raw();
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) break;
-    body.insert(body.end(), piece->begin(), piece->end());
+    const base::Result<> kept = guard.feed(*piece, keep);
+    if (!kept) co_return fail(kept.error());
   }
   co_return buffer_of(body);
 }

@@ -7,7 +7,7 @@
 // rest of the body.
 //
 // A decoder takes megabytes and a client may take its time: an encoded body is read to its end
-// first and then decoded at once, by one of the core's few decoders.
+// first and then decoded at once, one at a time on each core.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,6 @@ class BodyReader {
   platform::Task<base::Result<base::Buffer>> read_decoded();
   base::Result<base::ByteView> take_buffered();
   base::Result<base::ByteView> take_chunked();
-  base::Error too_large() const;
   base::Error wire_error(WireEnd end) const;
 
   Wire& wire_;

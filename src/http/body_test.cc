@@ -107,7 +107,7 @@ TEST_F(BodyReaderTest, ReadsABodyThatArrivesInParts) {
   EXPECT_EQ(seen_.text, "abcdef");
 }
 
-// Decoders take megabytes: clients that take their time hold none, and a crowd shares a few.
+// Decoders take megabytes: clients that take their time hold none, and a crowd waits for its turn.
 TEST_F(BodyReaderTest, ASlowClientHoldsNoDecoder) {
   const std::string body = gzip(std::string(1000, 'z'));
   const std::string fields = length(body.size()) + "Content-Encoding: gzip\r\n";

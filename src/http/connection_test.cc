@@ -56,6 +56,15 @@ class ConnectionTest : public ServerTest {
     server_->add(Method::Put, "/echo", echo);
     server_->add(Method::Put, "/refuse", refuse);
   }
+  // Until everything is out, or for a while.
+  void send_all(RawClient& client, std::string text) {
+    const base::Duration begun = now();
+    while (!text.empty() && now() - begun < 10s) {
+      client.send_some(text);
+      world_.run_for(1ms);
+    }
+    EXPECT_EQ(text.size(), 0U);
+  }
   void streamed(std::deque<std::string> pieces, std::uint64_t announced) {
     server_->get("/stream", [pieces, announced](Request*) { return stream(pieces, announced); });
     start();
@@ -185,10 +194,7 @@ TEST_F(ConnectionTest, ARefusedBodyIsReadToItsEndAndDropped) {
   constexpr std::size_t kBody = 16 * base::kMiB;
   std::string rest = "PUT /refuse HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(kBody) +
                      "\r\n\r\n" + std::string(kBody, 'x');
-  while (!rest.empty() && !client->reset) {
-    client->send_some(rest);
-    world_.run_for(1ms);
-  }
+  send_all(*client, std::move(rest));
   EXPECT_EQ(client->answer().status, 413);
   EXPECT_TRUE(client->wait_closed());
   EXPECT_FALSE(client->reset);
@@ -200,10 +206,7 @@ TEST_F(ConnectionTest, ARefusedChunkedBodyIsReadToItsEndAndDropped) {
   std::string rest = "PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 100; ++i) rest += "20000\r\n" + std::string(0x20000, 'x') + "\r\n";
   rest += "0\r\n\r\n";
-  while (!rest.empty() && !client->reset) {
-    client->send_some(rest);
-    world_.run_for(1ms);
-  }
+  send_all(*client, std::move(rest));
   EXPECT_EQ(client->answer().status, 413);
   EXPECT_TRUE(client->wait_closed(100ms)) << "the end of the body ends the wait for it";
   EXPECT_FALSE(client->reset);

@@ -29,7 +29,7 @@ Checked<Coding> parse_content_coding(std::string_view value) noexcept;
 
 // Bodies a core decodes at once; others wait. Decoding never waits for a client, so more would only
 // take more memory.
-inline constexpr std::size_t kDecodersPerCore = 2;
+inline constexpr std::size_t kDecodersPerCore = 1;
 
 struct DecodeLimits {
   std::uint64_t cap_bytes = base::limits::kDecodedBytes;

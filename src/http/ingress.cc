@@ -90,10 +90,8 @@ base::Result<Ingress::Admission> Ingress::admit_connection(const platform::Endpo
 base::Result<Coding> Ingress::check_body(const RequestHead& head,
                                          const ServerSettings& settings) const {
   if (head.content_length.value_or(0) > settings.max_body_bytes.bytes) {
-    return fail(base::Error(Code::BodyCap,
-                            "the body is larger than " + base::print(settings.max_body_bytes))
-                    .with("content_length", std::to_string(*head.content_length))
-                    .with("limit_bytes", std::to_string(settings.max_body_bytes.bytes)));
+    const std::string length = std::to_string(*head.content_length);
+    return fail(body_too_large(settings).with("content_length", length));
   }
   if (!head.has(KnownField::ContentEncoding)) return Coding::Identity;
   const Checked<Coding> coding = content_coding(head);

@@ -172,6 +172,16 @@ TEST_F(IngressTest, TheBodyCapComesBeforeTheRateLimit) {
   EXPECT_EQ(connect()->ask(kGet).status, 200);
 }
 
+TEST_F(IngressTest, WhoseBodyIsTooLargeIsToldWhatToDoInstead) {
+  ServerSettings settings = test_settings();
+  settings.larger_body_advice = "send it in parts";
+  make(settings);
+  const auto answer =
+      connect()->ask("PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n");
+  EXPECT_EQ(answer.status, 413);
+  EXPECT_NE(answer.body.find("; send it in parts\""), std::string::npos) << answer.body;
+}
+
 TEST_F(IngressTest, AdmittedRequestsCarryTheDeadline) {
   make(test_settings());
   EXPECT_EQ(connect()->ask("GET /deadline HTTP/1.1\r\nHost: x\r\n\r\n").body, "30s");

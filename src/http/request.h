@@ -35,6 +35,7 @@ struct Request {
   std::string tenant;
   std::string token;  // the fingerprint of a genuine one
   std::uint64_t grant_max_bytes = UINT64_MAX;
+  bool grant_full = false;  // the capability has the scope that lets it do more
 };
 
 }  // namespace ron::http

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
+#include "base/error.h"
 #include "base/limits.h"
 #include "base/units.h"
 #include "config/key.h"
@@ -23,7 +25,12 @@ struct ServerSettings {
   base::Size max_body_bytes{};
   base::Size decode_abs_cap_bytes{};
   std::uint64_t decode_ratio_max = 0;
+  // What a client can do whose body is too large; a literal of the service, not a key.
+  std::string_view larger_body_advice{};
 };
+
+// BodyCap: what a client is told whose body is too large.
+base::Error body_too_large(const ServerSettings& settings);
 
 // `limits.max_body_bytes`, `server.max_inflight`, `read_timeout` and so on, to include in a
 // service's section. All of them are hot: the next request or connection sees a change.

@@ -3,8 +3,6 @@
 #include <cassert>
 #include <utility>
 
-#include "runtime/metric_names.h"
-
 namespace ron::observe {
 
 LogHub::LogHub(LogOptions options)
@@ -15,10 +13,8 @@ LogHub::LogHub(LogOptions options)
   assert(unix_ms_ && "a log needs a clock");
 }
 
-Log::Log(LogHub& hub, runtime::Meters& meters)
-    : hub_(&hub),
-      dropped_(&meters.counter(runtime::metrics::kLogDroppedTotal)),
-      service_(meters.service()) {}
+Log::Log(LogHub& hub, runtime::Meters& meters, const runtime::MetricDecl& dropped)
+    : hub_(&hub), dropped_(&meters.counter(dropped)), service_(meters.service()) {}
 
 Log Log::with(const base::Ulid& corr_id) const noexcept {
   Log log = *this;
@@ -30,7 +26,7 @@ void Log::write(Level level, std::string_view message, Fields fields) const noex
   LineBuffer line;
   const LineHead head{hub_->unix_ms_(), level, service_, message,
                       corr_id_ ? corr_id_->text() : std::string_view()};
-  format_line(line, hub_->format_, head, fields);
+  format_line(line, hub_->format(), head, fields);
   if (!hub_->ring_.push(line.view())) dropped_->add();
 }
 

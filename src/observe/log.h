@@ -15,6 +15,7 @@
 #include "observe/log_format.h"
 #include "observe/log_ring.h"
 #include "runtime/meter.h"
+#include "runtime/metric_names.h"
 
 namespace ron::observe {
 
@@ -30,7 +31,8 @@ struct LogOptions {
   std::function<std::int64_t()> unix_ms;  // required; called by any thread
 };
 
-// What all services of a process share: the level, the format, the clock and the queue.
+// What all services of a process share: the level, the format, the clock and the queue. The access
+// log has one of its own, so that a flood of requests never pushes out an operator's lines.
 // Thread-safe; outlives every Log made from it. One consumer drains it: a thread looping on
 // wait_and_drain(), or the simulation calling drain() inline.
 class LogHub {
@@ -39,6 +41,10 @@ class LogHub {
 
   [[nodiscard]] Level level() const noexcept { return level_.load(std::memory_order_relaxed); }
   void set_level(Level level) noexcept { level_.store(level, std::memory_order_relaxed); }
+  [[nodiscard]] LogFormat format() const noexcept {
+    return format_.load(std::memory_order_relaxed);
+  }
+  void set_format(LogFormat format) noexcept { format_.store(format, std::memory_order_relaxed); }
 
   std::size_t drain(LogSink& sink) { return ring_.drain(sink); }
   bool wait_and_drain(LogSink& sink) { return ring_.wait_and_drain(sink); }
@@ -48,7 +54,7 @@ class LogHub {
   friend class Log;
 
   std::atomic<Level> level_;
-  const LogFormat format_;
+  std::atomic<LogFormat> format_;
   const std::function<std::int64_t()> unix_ms_;
   LogRing ring_;
 };
@@ -62,7 +68,9 @@ class Log {
   using Fields = std::initializer_list<Field>;
 
   Log() = default;
-  Log(LogHub& hub, runtime::Meters& meters);
+  // Lines that were dropped are counted as `dropped`.
+  Log(LogHub& hub, runtime::Meters& meters,
+      const runtime::MetricDecl& dropped = runtime::metrics::kLogDroppedTotal);
 
   // The same voice for one request: its lines carry the correlation id.
   [[nodiscard]] Log with(const base::Ulid& corr_id) const noexcept;

@@ -12,7 +12,8 @@
 
 namespace ron::observe {
 
-enum class Level : std::uint8_t { kTrace, kDebug, kInfo, kWarn, kError };
+// No line has the level kOff: as a threshold it silences all of them.
+enum class Level : std::uint8_t { kTrace, kDebug, kInfo, kWarn, kError, kOff };
 enum class LogFormat : std::uint8_t { kJson, kText };
 
 std::string_view name(Level level) noexcept;

@@ -50,6 +50,16 @@ TEST_F(LogLine, CorrelationIdStaysWithTheRequestsLog) {
   EXPECT_FALSE(nlohmann::json::parse(drained()).contains("corr_id"));
 }
 
+TEST_F(LogLine, OffSilencesAndTheFormatIsSwappedWhileRunning) {
+  hub.set_level(Level::kOff);
+  log.error("quiet");
+  EXPECT_EQ(drained(), "");
+  hub.set_level(Level::kInfo);
+  hub.set_format(LogFormat::kText);
+  log.info("heard");
+  EXPECT_EQ(drained(), "2016-07-30T23:54:10.259Z INFO  svc-test heard\n");
+}
+
 TEST_F(LogLine, LevelIsSwappedWhileRunning) {
   log.debug("quiet");
   EXPECT_EQ(drained(), "");

@@ -77,6 +77,8 @@ class Disk {
   virtual Task<base::Result<void>> make_directory(std::string path) = 0;  // fine if it is there
   virtual Task<base::Result<std::vector<DirectoryEntry>>> list(std::string path) = 0;
   virtual Task<base::Result<void>> rename(std::string from, std::string to) = 0;
+  // Another name for the same file; never in place of one that is there.
+  virtual Task<base::Result<void>> link(std::string from, std::string to) = 0;
   virtual Task<base::Result<void>> remove(std::string path) = 0;
   virtual Task<base::Result<void>> sync_directory(std::string path) = 0;
   virtual Task<base::Result<std::uint64_t>> free_bytes(std::string path) = 0;

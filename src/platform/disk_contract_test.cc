@@ -235,6 +235,24 @@ Task<void> replace(Disk* disk, std::string root) {
 }
 TEST_P(DiskContract, RenameReplacesAtOnce) { play(replace); }
 
+Task<void> link_twice(Disk* disk, std::string root) {
+  const auto file = co_await open_ok(disk, root + "/first", kCreate);
+  EXPECT_TRUE(co_await write_text(file.get(), 0, "shared"));
+  EXPECT_TRUE((co_await disk->make_directory(root + "/below")).has_value());
+  EXPECT_TRUE((co_await disk->link(root + "/first", root + "/below/second")).has_value());
+  EXPECT_EQ(code_of(co_await disk->link(root + "/first", root + "/below/second")),
+            Code::PreconditionFailed);
+  EXPECT_EQ(code_of(co_await disk->link(root + "/none", root + "/third")), Code::NotFound);
+  EXPECT_FALSE((co_await disk->link(root + "/below", root + "/third")).has_value());
+  EXPECT_TRUE((co_await disk->remove(root + "/first")).has_value());
+  EXPECT_TRUE(co_await write_text(file.get(), 6, " still"));
+  const auto second =
+      co_await open_ok(disk, root + "/below/second", {OpenMode::ReadExisting, false});
+  EXPECT_EQ(co_await read_text(second.get(), 0, 100), "shared still");
+  EXPECT_EQ(code_of(co_await disk->rename(root + "/first", root + "/x")), Code::NotFound);
+}
+TEST_P(DiskContract, AFileCanHaveTwoNames) { play(link_twice); }
+
 Task<void> direct(Disk* disk, std::string root) {
   const auto file = co_await open_ok(disk, root + "/d", {OpenMode::CreateOrOpen, true});
   EXPECT_TRUE(co_await write_text(file.get(), 4096, std::string(8192, 'd')));

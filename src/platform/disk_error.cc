@@ -1,5 +1,7 @@
 #include "platform/disk_error.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -34,6 +36,9 @@ base::Code code_of(int error) noexcept {
   }
 }
 
+// What a block device may answer about single sectors.
+constexpr std::array<std::string_view, 4> kMediumErrors = {"EIO", "ENODATA", "EILSEQ", "EREMOTEIO"};
+
 }  // namespace
 
 base::Error disk_error(std::string_view what, std::string_view path, int error) {
@@ -45,6 +50,13 @@ base::Error disk_error(std::string_view what, std::string_view path, int error) 
   const char* const name = strerrorname_np(error);
   return base::Error(code_of(error), std::move(message))
       .with("errno", name != nullptr ? name : std::to_string(error));
+}
+
+bool is_medium_error(const base::Error& error) noexcept {
+  return std::ranges::any_of(error.details, [](const auto& detail) {
+    return detail.first == "errno" &&
+           std::ranges::find(kMediumErrors, detail.second) != kMediumErrors.end();
+  });
 }
 
 }  // namespace ron::platform

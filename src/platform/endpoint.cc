@@ -78,6 +78,12 @@ bool Endpoint::is_loopback() const noexcept {
          std::all_of(ip.begin(), ip.end() - 1, [](auto byte) { return byte == 0; });
 }
 
+bool Endpoint::is_wildcard() const noexcept {
+  if (is_unix()) return false;
+  const auto begin = is_v4() ? ip.begin() + kMapped.size() : ip.begin();
+  return std::all_of(begin, ip.end(), [](auto byte) { return byte == 0; });
+}
+
 std::string Endpoint::text() const {
   if (is_unix()) return std::string(kUnix) + path;
   std::array<char, INET6_ADDRSTRLEN> buffer{};

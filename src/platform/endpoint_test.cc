@@ -55,6 +55,15 @@ TEST(Endpoint, LoopbackIsAWholeNetworkInV4AndOneAddressInV6) {
     EXPECT_FALSE(Endpoint::parse(text)->is_loopback()) << text;
 }
 
+TEST(Endpoint, EveryAddressOfTheMachineIsOneOfTwo) {
+  for (const char* text : {"0.0.0.0:80", "[::]:80"}) {
+    EXPECT_TRUE(Endpoint::parse(text)->is_wildcard()) << text;
+  }
+  for (const char* text : {"127.0.0.1:80", "0.0.0.1:80", "[::1]:80", "[1::]:80"}) {
+    EXPECT_FALSE(Endpoint::parse(text)->is_wildcard()) << text;
+  }
+}
+
 TEST(Endpoint, EveryEndpointSurvivesPrintingAndParsing) {
   EXPECT_TRUE(rc::check([](const std::array<std::uint8_t, 16>& ip, std::uint16_t port) {
     const Endpoint endpoint{ip, port};

@@ -11,6 +11,7 @@
 #include "platform/key_value.h"
 #include "platform/net.h"
 #include "platform/random.h"
+#include "platform/resolver.h"
 #include "platform/send_memory.h"
 #include "platform/signals.h"
 
@@ -21,6 +22,7 @@ struct Host {
   Clock& clock;
   Random& random;
   Net& net;
+  Resolver& resolver;
   Disk& disk;
   KeyValues& key_values;
   Signals& signals;
@@ -29,7 +31,7 @@ struct Host {
 
   // The same host with only its first `count` cores.
   [[nodiscard]] Host with_cores(std::size_t count) const noexcept {
-    return {cores.first(count), clock,   random,   net,       disk,
+    return {cores.first(count), clock,   random,   net,       resolver, disk,
             key_values,         signals, blocking, send_arena};
   }
 };

@@ -40,6 +40,7 @@ struct Endpoint {
   [[nodiscard]] bool is_unix() const noexcept { return !path.empty(); }
   [[nodiscard]] bool is_v4() const noexcept;
   [[nodiscard]] bool is_loopback() const noexcept;  // 127.0.0.0/8 and ::1
+  [[nodiscard]] bool is_wildcard() const noexcept;  // 0.0.0.0 and ::, every address of the machine
   [[nodiscard]] std::string text() const;
   friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
 };

@@ -124,11 +124,43 @@ GaugeRegistration Meters::gauge_fn(const MetricDecl& decl, LabelValues values,
   return {this, id};
 }
 
+GaugeRegistration Meters::gauge_levels_fn(const MetricDecl& decl, LevelsFunction function) {
+  assert(decl.kind == MetricKind::kGauge && decl.label_count == 1);
+  const std::lock_guard lock(mutex_);
+  Family& family = families_.try_emplace(decl.name, Family{&decl, {}}).first->second;
+  assert(!family.levels && "one source of levels for a metric");
+  family.levels = std::move(function);
+  family.levels_id = next_callback_id_++;
+  return {this, family.levels_id};
+}
+
+void Meters::read_levels(const Family& family, std::vector<SeriesReading>& out) {
+  std::map<std::string, std::int64_t, std::less<>> sums;
+  for (const auto& [value, level] : family.levels()) {
+    const std::string_view label = bounded_value(family.decl->labels[0], value);
+    // The last place is kept for what no longer fits.
+    const bool fits = sums.contains(label) || sums.size() + 1 < kSeriesPerMetric;
+    sums[std::string(fits ? label : kOtherLabel)] += level;
+  }
+  for (const auto& [value, level] : sums) {
+    SeriesReading& reading = out.emplace_back();
+    reading.labels[0] = value;
+    reading.level = level;
+  }
+}
+
 void Meters::unregister(std::uint64_t id) noexcept {
-  GaugeFunction dropped;  // destroyed after the lock: what it captured may be anything
+  // Destroyed after the lock: what they captured may be anything.
+  GaugeFunction dropped;
+  LevelsFunction dropped_levels;
   const std::lock_guard lock(mutex_);
   for (auto& [name, family] : families_) {
     if (family.decl->kind != MetricKind::kGauge) continue;
+    if (family.levels_id == id) {
+      dropped_levels = std::exchange(family.levels, {});
+      family.levels_id = 0;
+      return;
+    }
     for (auto it = family.series.begin(); it != family.series.end(); ++it) {
       auto& series = std::get<GaugeSeries>(it->second->meter);
       const auto callback = std::ranges::find(series.callbacks, id, &Callback::id);
@@ -159,6 +191,7 @@ std::vector<FamilyReading> Meters::collect() const {
         reading.histogram = std::get<Histogram>(series->meter).read();
       }
     }
+    if (family.levels) read_levels(family, read.series);
   }
   return families;
 }

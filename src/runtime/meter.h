@@ -292,6 +292,13 @@ class Meters {
   // core, one number). The series disappears with its last callback unless gauge() gave it out.
   GaugeRegistration gauge_fn(const MetricDecl& decl, LabelValues values, GaugeFunction function);
 
+  // The levels of a gauge with one label, for values that come and go: all of them at once.
+  using Levels = std::vector<std::pair<std::string, std::int64_t>>;
+  using LevelsFunction = std::function<Levels()>;  // called as a GaugeFunction is
+  // Samples `function` on every collect(). Beyond kSeriesPerMetric series, and for values that are
+  // no good, levels add up under "other". The only source of its metric.
+  GaugeRegistration gauge_levels_fn(const MetricDecl& decl, LevelsFunction function);
+
   // Every series, families by name and series by label values.
   [[nodiscard]] std::vector<FamilyReading> collect() const;
 
@@ -317,10 +324,13 @@ class Meters {
   struct Family {
     const MetricDecl* decl;
     std::map<LabelSet, std::unique_ptr<Series>> series;
+    LevelsFunction levels{};
+    std::uint64_t levels_id = 0;
   };
 
   Series& find_or_create(const MetricDecl& decl, MetricKind kind, LabelValues values);
   void unregister(std::uint64_t id) noexcept;
+  static void read_levels(const Family& family, std::vector<SeriesReading>& out);
 
   const std::string service_;
   mutable std::mutex mutex_;

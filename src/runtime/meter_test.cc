@@ -222,5 +222,36 @@ TEST(MetricNames, AreUniqueAndHelpIsASentence) {
   }
 }
 
+TEST(Meters, LevelsComeAndGoWithTheirValues) {
+  Meters meters("test");
+  Meters::Levels levels = {{"a", 1}, {"b", 2}};
+  {
+    const auto registration = meters.gauge_levels_fn(kDepth, [&levels] { return levels; });
+    const auto both = series_of(meters, "depth");
+    ASSERT_EQ(both.size(), 2U);
+    EXPECT_EQ(both[1].labels[0], "b");
+    EXPECT_EQ(both[1].level, 2);
+    levels = {{"c", 3}};
+    ASSERT_EQ(series_of(meters, "depth").size(), 1U);
+    EXPECT_EQ(series_of(meters, "depth")[0].labels[0], "c");
+  }
+  EXPECT_TRUE(series_of(meters, "depth").empty());
+}
+
+TEST(Meters, LevelsBeyondTheBoundAddUp) {
+  Meters meters("test");
+  const auto registration = meters.gauge_levels_fn(kDepth, [] {
+    Meters::Levels levels = {{"not\nprintable", 1}};
+    for (int i = 0; i < 1000; ++i) levels.emplace_back(std::to_string(i), 1);
+    return levels;
+  });
+  std::int64_t sum = 0;
+  const auto all = series_of(meters, "depth");
+  EXPECT_LE(all.size(), kSeriesPerMetric);
+  EXPECT_GE(all.size(), kSeriesPerMetric - 1);
+  for (const SeriesReading& series : all) sum += series.level;
+  EXPECT_EQ(sum, 1001);
+}
+
 }  // namespace
 }  // namespace ron::runtime

@@ -70,11 +70,15 @@ inline constexpr MetricDecl kRepairWaitSeconds =
 inline constexpr MetricDecl kLogDroppedTotal = declare_counter(
     "log_dropped_total", "Log lines dropped because the log queue was full or stopped.");
 
+inline constexpr MetricDecl kAccessLogDroppedTotal = declare_counter(
+    "access_log_dropped_total", "Lines of the access log dropped because its queue was full.");
+
 // All of the above, for generated documentation and for tests.
 inline constexpr std::array kShared = {
-    &kQueueDepth,         &kQueueDroppedTotal,   &kBusyRejectionsTotal, &kRejectedTotal,
-    &kBusLaggedTotal,     &kTasksSpawnedTotal,   &kTasksAbortedTotal,   &kTasksCanceledTotal,
-    &kTasksPanickedTotal, &kTasksRestartedTotal, &kIoTimeoutsTotal,     &kBackoffRetriesTotal,
-    &kBreakerState,       &kBreakerOpenTotal,    &kRepairWaitSeconds,   &kLogDroppedTotal};
+    &kQueueDepth,           &kQueueDroppedTotal,   &kBusyRejectionsTotal, &kRejectedTotal,
+    &kBusLaggedTotal,       &kTasksSpawnedTotal,   &kTasksAbortedTotal,   &kTasksCanceledTotal,
+    &kTasksPanickedTotal,   &kTasksRestartedTotal, &kIoTimeoutsTotal,     &kBackoffRetriesTotal,
+    &kBreakerState,         &kBreakerOpenTotal,    &kRepairWaitSeconds,   &kLogDroppedTotal,
+    &kAccessLogDroppedTotal};
 
 }  // namespace ron::runtime::metrics

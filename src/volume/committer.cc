@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/about.h"
 #include "volume/planner.h"
 
 namespace ron::volume {
@@ -27,7 +28,7 @@ bool frees_space(const Job& job) noexcept {
 
 bool runs_between(const Job& job) noexcept {
   return std::holds_alternative<SealJob>(job) || std::holds_alternative<PauseJob>(job) ||
-         std::holds_alternative<DropJob>(job);
+         std::holds_alternative<LinkJob>(job) || std::holds_alternative<DropJob>(job);
 }
 
 base::Buffer buffer_of(std::string_view text) {
@@ -43,12 +44,17 @@ void Committer::start_at(LogPosition end, std::uint64_t next_segment, bool after
   must_close_ = after_failure;
   next_segment_ = std::max(next_segment, end.segment + 1);
   forget_segment();
-  writing_ = false;
+  writing_ = indexing_ = false;
   unflushed_bytes_ = unflushed_records_ = 0;
 }
 
 Task<void> Committer::run(runtime::Shutdown shutdown) {
-  if (writing_) co_await abandon_segment();  // an earlier run ended in the middle of a batch
+  // An earlier run ended in the middle of a batch, of which nobody was told. If it had come to the
+  // index, that may know of it, though the log will not and the ledger does not.
+  if (indexing_) state_->report_damaged_index();
+  indexing_ = false;
+  if (writing_) co_await abandon_segment();
+  while (!deferred_.empty()) co_await commit(std::exchange(deferred_, {}));
   for (;;) {
     std::optional<Job> job = co_await first_job(shutdown);
     if (!job) break;
@@ -63,6 +69,8 @@ Task<void> Committer::run(runtime::Shutdown shutdown) {
     if (job) co_await between(std::move(*job));
   }
   co_await leave_segment();
+  // What failed, and perhaps could not be cut off, shall not be back after the next start.
+  if (must_close_) static_cast<void>(co_await close_log());
   static_cast<void>(co_await flush_index());
 }
 
@@ -183,15 +191,11 @@ Task<Result<void>> Committer::write(Batch* batch, bool large) {
     }
     batch->draft().set_position(batch->segment(), batch->end().offset);
   }
-  const IndexPtr index = state_->index();
-  auto indexed = co_await index->write(batch->draft().take_batch());
+  auto indexed = co_await write_index(&batch->draft());
   if (!indexed) {
-    // Whether the batch is in the index cannot be known.
-    state_->report_damaged_index();
     co_await abandon_segment();
     co_return indexed;
   }
-  state_->commit(batch->draft());
   if (batch->has_records()) {
     const std::uint64_t bytes = batch->end().offset - batch->start().offset;
     unflushed_bytes_ += bytes;
@@ -203,6 +207,17 @@ Task<Result<void>> Committer::write(Batch* batch, bool large) {
   }
   writing_ = false;
   co_return Result<void>();
+}
+
+Task<Result<void>> Committer::write_index(Draft* draft) {
+  const IndexPtr index = state_->index();
+  indexing_ = true;
+  auto indexed = co_await index->write(draft->take_batch());
+  // Whether a failed batch is in the index cannot be known.
+  if (!indexed) state_->report_damaged_index();
+  if (indexed) state_->commit(*draft);
+  indexing_ = false;
+  co_return indexed;
 }
 
 Task<Result<void>> Committer::write_log(Batch* batch, bool large) {
@@ -301,10 +316,13 @@ Task<Result<void>> Committer::check_space(std::uint64_t needed) {
     state_->free_bytes.store(*free, std::memory_order_relaxed);
   }
   if (free_bytes_ >= least + needed) co_return Result<void>();
-  co_return base::fail(base::Error(Code::StorageFull, "the volume is full")
-                           .with("free_bytes", std::to_string(free_bytes_))
-                           .with("min_free_bytes", std::to_string(least))
-                           .with("needed_bytes", std::to_string(needed)));
+  co_return base::fail(
+      base::Error(Code::StorageFull, "the disk is full: " + base::about(free_bytes_) +
+                                         " are free, of which storage.min_free_bytes keeps " +
+                                         base::about(least))
+          .with("free_bytes", std::to_string(free_bytes_))
+          .with("min_free_bytes", std::to_string(least))
+          .with("needed_bytes", std::to_string(needed)));
 }
 
 // Tries whether writing works again: by a new segment, since that is what the next write needs.
@@ -352,46 +370,76 @@ Task<void> Committer::between(Job job) {
   } else if (auto* pause = std::get_if<PauseJob>(&job)) {
     co_await leave_segment();
     std::move(pause->reply).send(true);
+  } else if (auto* linked = std::get_if<LinkJob>(&job)) {
+    Result<bool> done = co_await link(linked);
+    std::move(linked->reply).send(std::move(done));
   } else if (auto* dropped = std::get_if<DropJob>(&job)) {
     Result<bool> done = co_await drop(dropped);
     std::move(dropped->reply).send(std::move(done));
   }
 }
 
-// Takes a segment that nobody needs out of the index, durably, and then removes it.
+// Whatever is written from now on is in a new segment. The head of a last one, which is nobody
+// else's, closes the log of the directory where it ends now. Sharing a file with the directory
+// costs nothing: what counts of it never changes, and what does not is told by the heads.
+Task<Result<bool>> Committer::link(LinkJob* job) {
+  if (state_->recovering()) co_return base::fail(recovering_error());
+  co_await leave_segment();
+  platform::Disk& disk = state_->host().disk;
+  for (const SegmentPtr& segment : state_->segments()) {
+    auto linked = co_await disk.link(state_->segment_path(segment->number),
+                                     job->directory + "/" + segment_name(segment->number));
+    if (!linked) co_return base::fail(std::move(linked.error()));
+  }
+  const SegmentHead head{state_->identity, next_segment_, end_};
+  auto file = co_await disk.open(job->directory + "/" + segment_name(next_segment_),
+                                 {platform::OpenMode::CreateNew, false});
+  if (!file) co_return base::fail(std::move(file.error()));
+  auto written = co_await (*file)->write_at(0, buffer_of(encode(head)));
+  if (!written) co_return base::fail(std::move(written.error()));
+  auto synced = co_await (*file)->sync();
+  if (!synced) co_return base::fail(std::move(synced.error()));
+  co_return true;
+}
+
+// Removes a segment that nobody needs. As long as its file may be found again, after a refusal or a
+// power cut, the segment exists for everyone: a tombstone elsewhere may still have to outweigh what
+// it holds. Its own may be forgotten before, since they lie beside what they outweigh.
 Task<Result<bool>> Committer::drop(DropJob* job) {
   if (state_->recovering()) co_return base::fail(recovering_error());
   const SegmentPtr segment = state_->segment(job->segment);
-  if (segment == nullptr || (file_ && segment_ == job->segment)) {
+  if (segment == nullptr || segment->set_aside || (file_ && segment_ == job->segment)) {
     co_return base::fail(Code::PreconditionFailed, "the segment is in use");
   }
   const IndexPtr index = state_->index();
-  Draft draft(index.get(), &state_->ledger());
+  Draft forgotten(index.get(), &state_->ledger());
   for (const DropJob::Tombstone& tombstone : job->tombstones) {
-    auto forgotten = co_await draft.forget(&tombstone.record, tombstone.place);
-    if (!forgotten) co_return base::fail(std::move(forgotten.error()));
+    auto done = co_await forgotten.forget(&tombstone.record, tombstone.place);
+    if (!done) co_return base::fail(std::move(done.error()));
   }
-  if (draft.live_bytes(job->segment) != 0) {
+  if (forgotten.live_bytes(job->segment) != 0) {
     co_return base::fail(Code::PreconditionFailed, "the segment still holds what counts");
   }
-  draft.drop_segment(job->segment);
-  auto cleaned = co_await remove_void_bytes(segment);
-  if (!cleaned) co_return base::fail(std::move(cleaned.error()));
-  auto indexed = co_await index->write(draft.take_batch());
-  if (!indexed) {
-    state_->report_damaged_index();
-    co_return base::fail(std::move(indexed.error()));
-  }
-  state_->commit(draft);
-  auto flushed = co_await flush_index();
-  if (!flushed) co_return base::fail(std::move(flushed.error()));
+  auto done = co_await remove_void_bytes(segment);
+  if (done) done = co_await write_index(&forgotten);
+  if (done) done = co_await flush_index();
+  if (done) done = co_await unlink(job->segment);
+  if (!done) co_return base::fail(std::move(done.error()));
+  Draft dropped(index.get(), &state_->ledger());
+  dropped.drop_segment(job->segment);
+  done = co_await write_index(&dropped);
+  if (!done) co_return base::fail(std::move(done.error()));
   state_->remove_segment(job->segment);
-  platform::Disk& disk = state_->host().disk;
-  auto removed = co_await disk.remove(state_->segment_path(job->segment));
-  if (!removed) co_return base::fail(std::move(removed.error()));
-  auto synced = co_await disk.sync_directory(state_->segments_path());
-  if (!synced) co_return base::fail(std::move(synced.error()));
   co_return true;
+}
+
+// The segment's name is gone for good. It may have been gone before: then a sync had failed.
+Task<Result<void>> Committer::unlink(std::uint64_t segment) {
+  platform::Disk& disk = state_->host().disk;
+  auto removed = co_await disk.remove(state_->segment_path(segment));
+  if (!removed && removed.error().code != Code::NotFound) co_return removed;
+  auto synced = co_await disk.sync_directory(state_->segments_path());
+  co_return synced;
 }
 
 // The segment's head says where the one before it ends. Before that knowledge goes, what lies
@@ -402,11 +450,8 @@ Task<Result<void>> Committer::remove_void_bytes(SegmentPtr segment) {
   platform::Disk& disk = state_->host().disk;
   for (std::uint64_t n = closes.segment + 1; n < segment->number; ++n) {
     if (state_->segment(n) != nullptr) continue;
-    auto removed = co_await disk.remove(state_->segment_path(n));
-    if (!removed && removed.error().code != Code::NotFound) co_return removed;
-    if (!removed) continue;
-    auto synced = co_await disk.sync_directory(state_->segments_path());
-    if (!synced) co_return synced;
+    auto removed = co_await unlink(n);
+    if (!removed) co_return removed;
   }
   if (state_->segment(closes.segment) == nullptr) co_return Result<void>();
   auto file = co_await disk.open(state_->segment_path(closes.segment),

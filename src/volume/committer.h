@@ -44,6 +44,8 @@ class Committer {
   platform::Task<base::Result<void>> plan_all(Jobs* jobs, Batch* batch);
   platform::Task<base::Result<void>> write(Batch* batch, bool large);
   platform::Task<base::Result<void>> write_log(Batch* batch, bool large);
+  // Makes the changes visible: in the index first, then in the ledger.
+  platform::Task<base::Result<void>> write_index(Draft* draft);
   platform::Task<std::vector<base::Buffer>> packed(std::vector<base::Buffer> pieces);
   platform::Task<base::Result<void>> open_segment();
   platform::Task<void> leave_segment();
@@ -56,8 +58,10 @@ class Committer {
   base::Error note_failure(const base::Error& error);
 
   platform::Task<void> between(Job job);
+  platform::Task<base::Result<bool>> link(LinkJob* job);
   platform::Task<base::Result<bool>> drop(DropJob* job);
   platform::Task<base::Result<void>> remove_void_bytes(SegmentPtr segment);
+  platform::Task<base::Result<void>> unlink(std::uint64_t segment);
   platform::Task<base::Result<void>> flush_index();
 
   VolumeState* state_;
@@ -73,6 +77,7 @@ class Committer {
   bool name_is_durable_ = false;
   LogPosition end_;  // of everything acknowledged; synced
   bool writing_ = false;
+  bool indexing_ = false;              // the index may be ahead of the ledger and of the log
   bool must_close_ = false;            // what failed lies behind the end of the log
   std::uint64_t unflushed_bytes_ = 0;  // of log since the index was flushed
   std::uint64_t unflushed_records_ = 0;

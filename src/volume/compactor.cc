@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "platform/disk_error.h"
+#include "volume/quarantine_files.h"
+
 namespace ron::volume {
 namespace {
 
@@ -15,7 +18,8 @@ constexpr base::Duration kLookEvery = 50ms;  // for requests, which somebody wai
 constexpr base::Duration kExpireEvery = 60s;
 
 bool is_tombstone(const Record& record) noexcept {
-  return record.kind == RecordKind::Deleted || record.kind == RecordKind::UploadEnded;
+  return record.kind == RecordKind::Deleted || record.kind == RecordKind::UploadEnded ||
+         record.kind == RecordKind::HoldRemoved;
 }
 
 }  // namespace
@@ -49,6 +53,8 @@ std::vector<std::uint64_t> Compactor::candidates(bool everything) const {
     const bool newest = number == entries.rbegin()->first;
     if (newest && !everything) continue;
     if (!everything && stuck_.contains(number)) continue;
+    const SegmentPtr segment = state_->segment(number);
+    if (segment != nullptr && segment->set_aside) continue;
     const std::uint64_t dead = entry.dead_bytes();
     const bool enough = dead * 100 >= entry.bytes * state_->options().compact_dead_percent;
     const bool empty = entry.live_bytes == 0 && !newest;
@@ -67,14 +73,14 @@ Task<Result<std::uint64_t>> Compactor::pass(bool everything, runtime::Shutdown s
   std::uint64_t removed = 0;
   for (const std::uint64_t number : candidates(everything)) {
     if (shutdown.requested() || state_->recovering()) break;
-    if (everything) {
-      auto worth = co_await holds_dead(number, shutdown);
-      if (!worth) co_return base::fail(std::move(worth.error()));
-      if (!*worth) continue;
-    }
-    auto done = co_await compact(number, shutdown);
-    if (!done) co_return base::fail(std::move(done.error()));
-    removed += *done ? 1 : 0;
+    Result<bool> worth = true;
+    if (everything) worth = co_await holds_dead(number, shutdown);
+    Result<bool> done = false;
+    if (worth && *worth) done = co_await compact(number, shutdown);
+    // What one segment fails by need not be wrong with the others.
+    if (!worth) state_->report_trouble(worth.error());
+    if (!done) state_->report_trouble(done.error());
+    removed += done && *done ? 1 : 0;
   }
   co_return removed;
 }
@@ -106,9 +112,19 @@ Task<Result<Compactor::Use>> Compactor::use_of(const Record* record, Place place
   auto counts = co_await look.refers(record, place);
   if (!counts) co_return base::fail(std::move(counts.error()));
   if (!*counts) co_return Use::Dead;
-  const bool done = is_tombstone(*record) &&
-                    !state_->any_segment_in(record->origin, record->killed, place.segment);
-  co_return done ? Use::Done : Use::Needed;
+  if (!is_tombstone(*record)) co_return Use::Needed;
+  // A commit can be repeated until its upload would have expired.
+  const bool remembered = record->kind == RecordKind::UploadEnded &&
+                          record->expires_unix_s > state_->host().clock.unix_ms() / 1000;
+  if (remembered || state_->any_segment_in(record->origin, record->killed, place.segment)) {
+    co_return Use::Needed;
+  }
+  if (record->kind != RecordKind::HoldRemoved) co_return Use::Done;
+  // The object's own record, wherever it is copied to, goes on naming the tenant it began with.
+  auto object = co_await look.object(*record->address);
+  if (!object) co_return base::fail(std::move(object.error()));
+  const bool named = *object && (*object)->present() && (*object)->tenant == record->tenant;
+  co_return named ? Use::Needed : Use::Done;
 }
 
 Task<Result<bool>> Compactor::compact(std::uint64_t number, runtime::Shutdown shutdown) {
@@ -123,6 +139,10 @@ Task<Result<bool>> Compactor::compact(std::uint64_t number, runtime::Shutdown sh
     co_return false;
   }
   if (shutdown.requested()) co_return false;
+  for (const auto& [begin, end] : findings->gaps) {
+    auto kept = co_await quarantine_bytes(state_, segment, begin, end);
+    if (!kept) co_return base::fail(std::move(kept.error()));
+  }
   auto dropped = co_await ask<bool>(
       jobs_, shutdown, [number, gone = std::move(findings->tombstones)](Reply<bool> reply) mutable {
         return Job(DropJob{number, std::move(gone), std::move(reply)});
@@ -141,11 +161,14 @@ Task<Result<Compactor::Findings>> Compactor::copy_live(SegmentPtr segment, std::
   Findings findings;
   std::vector<Copy> copies;
   std::uint64_t bytes = 0;
+  std::uint64_t at = kSegmentHeadBytes;
   SegmentScanner scanner(segment, state_->identity.seal, 0, end);
   while (!shutdown.requested()) {
     auto found = co_await scanner.next();
     if (!found) co_return base::fail(std::move(found.error()));
     if (!*found) break;
+    if (!(*found)->follows(at)) findings.gaps.emplace_back(at, (*found)->place.offset);
+    at = (*found)->end();
     Record& record = (*found)->record;
     const Place place = (*found)->place;
     auto use = co_await use_of(&record, place);
@@ -156,7 +179,14 @@ Task<Result<Compactor::Findings>> Compactor::copy_live(SegmentPtr segment, std::
       continue;
     }
     auto payload = co_await scanner.payload(place);
-    if (!payload) co_return base::fail(std::move(payload.error()));
+    if (!payload && !platform::is_medium_error(payload.error())) {
+      co_return base::fail(std::move(payload.error()));
+    }
+    if (!payload) {
+      findings.stuck = true;
+      state_->report_trouble(payload.error());
+      continue;
+    }
     if (const auto bad = first_bad_group(record, payload->view())) {
       findings.stuck = true;
       static_cast<void>(co_await reader_->report_record(&record, place, *bad));
@@ -172,6 +202,9 @@ Task<Result<Compactor::Findings>> Compactor::copy_live(SegmentPtr segment, std::
   }
   auto flushed = co_await flush(&copies, shutdown);
   if (!flushed) co_return base::fail(std::move(flushed.error()));
+  if (at < end) findings.gaps.emplace_back(at, end);
+  // Records that the index does not know of may lie in what cannot be read.
+  findings.stuck = findings.stuck || scanner.unreadable_bytes() != 0;
   co_return findings;
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -31,7 +32,8 @@ class Compactor {
   // A pass over everything with anything dead, soon. Any thread.
   void request() noexcept { requested_.store(true, std::memory_order_release); }
   // Segments removed by one pass: those with at least the configured share dead, or all with
-  // anything dead. Cancel-safe: what was copied stays copied.
+  // anything dead. What goes wrong with one is reported and does not keep it from the others; it is
+  // tried again by the next pass. Cancel-safe: what was copied stays copied.
   platform::Task<base::Result<std::uint64_t>> pass(bool everything, runtime::Shutdown shutdown);
   // Ends uploads whose time has come; how many. Cancel-safe.
   platform::Task<base::Result<std::uint64_t>> expire(std::int64_t now_unix_s,
@@ -43,7 +45,9 @@ class Compactor {
 
   struct Findings {
     std::vector<DropJob::Tombstone> tombstones;  // nobody needs them any more
-    bool stuck = false;                          // something that counts cannot be copied
+    // Places without a record, from and to: padding, or a record whose head has rotted.
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps;
+    bool stuck = false;  // something that counts cannot be copied
   };
 
   enum class Use : std::uint8_t {
@@ -64,7 +68,7 @@ class Compactor {
   runtime::Mpsc<Job>* jobs_;
   Reader* reader_;
   std::atomic<bool> requested_ = false;
-  std::set<std::uint64_t> stuck_;  // segments that hold damage
+  std::set<std::uint64_t> stuck_;  // segments that hold damage, or cannot be read whole
 };
 
 // Submits a job that is made with the reply it owes, and waits for the answer: StorageBusy when the

@@ -51,6 +51,24 @@ TEST(DiskVolume, DamagedBytesAreWithheldAndQuarantined) {
   EXPECT_EQ(get(machine, life.volume(), id), object);
 }
 
+// Nothing of an empty object is read, so its address alone says whether it is one.
+TEST(DiskVolume, NothingIsServedUnderAnotherAddressThanItsOwn) {
+  Machine machine(1);
+  Life life(machine, small_options());
+  const base::ObjectId wrong = b3::hash(sample_bytes(10, 1));
+  const auto put_empty = [&](const base::ObjectId& id) {
+    return Write<Added>(machine, [&](Reply<Added> reply) {
+      return life.volume().put({id, base::Buffer(), "acme", {}}, runtime::Deadline(),
+                               std::move(reply));
+    });
+  };
+  ASSERT_TRUE(put_empty(b3::hash({})).get().has_value());
+  ASSERT_TRUE(put_empty(wrong).get().has_value());  // as damage of the index might have it
+  EXPECT_TRUE(get(machine, life.volume(), b3::hash({})).has_value());
+  EXPECT_EQ(run(machine, life.volume().locate(wrong)).error().code, Code::IntegrityFail);
+  EXPECT_TRUE(eventually(machine, [&] { return life.volume().stats().quarantined == 1; }));
+}
+
 // What was read before is still checked each time.
 TEST(DiskVolume, DamageAfterTheFirstReadIsNoticed) {
   for (const std::size_t size : {std::size_t{1000}, std::size_t{65'536}, std::size_t{200'000}}) {
@@ -278,6 +296,30 @@ TEST(DiskVolume, AFailedSyncFailsTheBatchAndIsOvercome) {
   // Without traffic, too.
   EXPECT_TRUE(eventually(machine, [&] { return life.volume().health().writable; }));
   EXPECT_TRUE(put(machine, life.volume(), sample_bytes(10, 2)).get()->is_new);
+}
+
+// Its bytes are there, as far as anybody can see, but somebody was told that it failed and then
+// that the object is not there.
+TEST(DiskVolume, AWriteThatFailedAndCouldNotBeCutOffIsNotBackAfterAStop) {
+  Machine machine(1);
+  const auto object = sample_bytes(1000, 2);
+  {
+    Life life(machine, small_options());
+    static_cast<void>(put(machine, life.volume(), sample_bytes(1000, 1)).get());
+    const auto writes = [&] {
+      return machine.world.trace_count(platform::sim::TraceKind::DiskWrite);
+    };
+    const std::uint64_t before = writes();
+    machine.node.disk().fail_next(DiskOp::Sync);
+    auto write = put(machine, life.volume(), object);
+    machine.run_until([&] { return writes() > before; });
+    machine.node.disk().fail_next(DiskOp::Write);
+    EXPECT_FALSE(write.get().has_value());
+    EXPECT_EQ(get(machine, life.volume(), b3::hash(object)).error().code, Code::NotFound);
+    life.stop();
+  }
+  Life life(machine, small_options());
+  EXPECT_FALSE(get(machine, life.volume(), b3::hash(object)).has_value());
 }
 
 TEST(DiskVolume, ADamagedIndexIsMadeAnewWhileTheVolumeRuns) {

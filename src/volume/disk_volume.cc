@@ -27,7 +27,8 @@ DiskVolume::DiskVolume(platform::Host host, runtime::Topology& topology,
       committer_(&state_, &jobs_),
       reader_(&state_, &jobs_, lock_decl),
       compactor_(&state_, &jobs_, &reader_),
-      scrubber_(&state_, &reader_, topology.meters()) {
+      scrubber_(&state_, &reader_, topology.meters()),
+      snapshots_(&state_, &jobs_) {
   state_.on_corrupt = std::move(on_corrupt);
   state_.on_trouble = std::move(on_trouble);
 }
@@ -88,6 +89,12 @@ Task<Result<Located>> DiskVolume::locate(base::ObjectId id) { return reader_.loc
 Task<Result<Piece>> DiskVolume::read(Located object, std::uint64_t offset, std::uint64_t length) {
   return reader_.read(std::move(object), offset, length);
 }
+Task<Result<bool>> DiskVolume::holds(base::ObjectId id, std::string tenant) {
+  return reader_.holds(id, std::move(tenant));
+}
+Task<Result<Holders>> DiskVolume::holders(base::ObjectId id, std::size_t most) {
+  return reader_.holders(id, most);
+}
 Task<Result<UploadState>> DiskVolume::find_upload(UploadId upload) {
   return reader_.find_upload(upload);
 }
@@ -122,9 +129,8 @@ Task<void> DiskVolume::put(NewObject object, runtime::Deadline deadline, Reply<A
   co_await submit(PutJob{std::move(object), std::move(reply)}, deadline);
 }
 
-Task<void> DiskVolume::remove(base::ObjectId id, runtime::Deadline deadline,
-                              Reply<std::uint64_t> reply) {
-  return submit(RemoveJob{id, std::move(reply)}, deadline);
+Task<void> DiskVolume::remove(Removal removal, runtime::Deadline deadline, Reply<Removed> reply) {
+  return submit(RemoveJob{std::move(removal), std::move(reply)}, deadline);
 }
 
 Task<void> DiskVolume::begin_upload(Upload upload, runtime::Deadline deadline, Reply<bool> reply) {

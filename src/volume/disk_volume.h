@@ -21,6 +21,7 @@
 #include "volume/reader.h"
 #include "volume/recovery.h"
 #include "volume/scrubber.h"
+#include "volume/snapshots.h"
 #include "volume/state.h"
 #include "volume/volume.h"
 
@@ -58,6 +59,15 @@ class DiskVolume final : public Volume, private Maintenance {
   void request_compaction() override { compactor_.request(); }
   void request_scrub() override { scrubber_.request(); }
   [[nodiscard]] ScrubProgress scrub_progress() const override { return scrubber_.progress(); }
+  platform::Task<base::Result<Snapshot>> make_snapshot(std::string name) override {
+    return snapshots_.make(std::move(name));
+  }
+  platform::Task<base::Result<void>> remove_snapshot(std::string name) override {
+    return snapshots_.remove(std::move(name));
+  }
+  platform::Task<base::Result<std::vector<Snapshot>>> list_snapshots() override {
+    return snapshots_.list();
+  }
   // Ends uploads that have expired; how many. The compactor does so every minute. Cancel-safe.
   platform::Task<base::Result<std::uint64_t>> expire(std::int64_t now_unix_s) {
     return compactor_.expire(now_unix_s, runtime::Shutdown());
@@ -67,10 +77,12 @@ class DiskVolume final : public Volume, private Maintenance {
   platform::Task<base::Result<Located>> locate(base::ObjectId id) override;
   platform::Task<base::Result<Piece>> read(Located object, std::uint64_t offset,
                                            std::uint64_t length) override;
+  platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant) override;
+  platform::Task<base::Result<Holders>> holders(base::ObjectId id, std::size_t most) override;
   platform::Task<void> put(NewObject object, runtime::Deadline deadline,
                            Reply<Added> reply) override;
-  platform::Task<void> remove(base::ObjectId id, runtime::Deadline deadline,
-                              Reply<std::uint64_t> reply) override;
+  platform::Task<void> remove(Removal removal, runtime::Deadline deadline,
+                              Reply<Removed> reply) override;
   platform::Task<void> begin_upload(Upload upload, runtime::Deadline deadline,
                                     Reply<bool> reply) override;
   platform::Task<void> put_part(NewPart part, runtime::Deadline deadline,
@@ -83,6 +95,9 @@ class DiskVolume final : public Volume, private Maintenance {
   platform::Task<base::Result<std::vector<Listed>>> list(std::optional<base::ObjectId> after,
                                                          std::size_t limit) override;
   [[nodiscard]] Usage usage(std::string_view tenant) const override { return state_.usage(tenant); }
+  [[nodiscard]] TenantUsage tenants(std::size_t most) const override {
+    return state_.tenants(most);
+  }
   [[nodiscard]] VolumeStats stats() const override { return state_.stats(); }
   [[nodiscard]] VolumeHealth health() const override { return state_.health(); }
   [[nodiscard]] Maintenance* maintenance() noexcept override { return this; }
@@ -97,6 +112,7 @@ class DiskVolume final : public Volume, private Maintenance {
   Reader reader_;
   Compactor compactor_;
   Scrubber scrubber_;
+  Snapshots snapshots_;
 };
 
 }  // namespace ron::volume

@@ -52,7 +52,7 @@ TEST(DiskVolume, ARemovedObjectIsGone) {
   Life life(machine, small_options());
   const auto object = sample_bytes(100, 1);
   static_cast<void>(put(machine, life.volume(), object).get());
-  EXPECT_EQ(remove(machine, life.volume(), b3::hash(object)).get(), 100U);
+  EXPECT_EQ(remove(machine, life.volume(), b3::hash(object)).get()->length, 100U);
   EXPECT_EQ(get(machine, life.volume(), b3::hash(object)).error().code, Code::NotFound);
   EXPECT_EQ(remove(machine, life.volume(), b3::hash(object)).get().error().code, Code::NotFound);
   EXPECT_EQ(life.volume().usage("acme").objects, 0U);
@@ -190,7 +190,7 @@ TEST(DiskVolume, UploadsPublishLargeObjects) {
   }
   Life life(machine, options);
   EXPECT_EQ(get(machine, life.volume(), b3::hash(object)), object);
-  EXPECT_EQ(remove(machine, life.volume(), b3::hash(object)).get(), object.size());
+  EXPECT_EQ(remove(machine, life.volume(), b3::hash(object)).get()->length, object.size());
   EXPECT_EQ(get(machine, life.volume(), b3::hash(object)).error().code, Code::NotFound);
 }
 
@@ -251,6 +251,54 @@ TEST(DiskVolume, SmallUploadsBecomePlainObjects) {
     EXPECT_EQ(added->id, b3::hash(object));
     EXPECT_EQ(get(machine, life.volume(), b3::hash(object)), object);
   }
+}
+
+// Of one part and of several, and of what was there already: across compaction and a
+// restart.
+TEST(DiskVolume, ACommitCanBeRepeatedUntilTheUploadWouldHaveExpired) {
+  Machine machine(1);
+  Options options = small_options();
+  options.segment_bytes = 4 * base::kMiB;
+  const std::int64_t expires = machine.world.unix_ms() / 1000 + 3600;
+  std::vector<std::vector<std::byte>> objects;
+  for (const std::size_t size : {std::size_t{100}, std::size_t{2 * kPartBytes + 1}}) {
+    objects.push_back(sample_bytes(size, 3));
+    objects.push_back(objects.back());
+  }
+  const auto check_all = [&](DiskVolume& volume) {
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      const UploadId id(1, 0, i);
+      const auto again = commit(machine, volume, id).get();
+      ASSERT_TRUE(again.has_value()) << i << again.error().message;
+      EXPECT_EQ(again->id, b3::hash(objects[i])) << i;
+      EXPECT_EQ(again->length, objects[i].size()) << i;
+      EXPECT_FALSE(again->is_new) << i;
+      const auto found = run(machine, volume.find_upload(id));
+      ASSERT_TRUE(found.has_value()) << i;
+      EXPECT_EQ(found->committed, b3::hash(objects[i])) << i;
+      EXPECT_EQ(found->upload.expires_unix_s, expires) << i;
+    }
+  };
+  {
+    Life life(machine, options);
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      const auto added =
+          store_in_parts(machine, life.volume(), UploadId(1, 0, i), objects[i], expires);
+      ASSERT_TRUE(added.has_value());
+      EXPECT_EQ(added->is_new, i % 2 == 0);
+    }
+    check_all(life.volume());
+    const std::uint64_t before = life.volume().stats().stored_bytes;
+    life.volume().request_compaction();
+    machine.run_until([&] { return life.volume().stats().stored_bytes < before; });
+    machine.world.run_for(1s);
+    check_all(life.volume());
+    life.stop();
+  }
+  Life life(machine, options);
+  check_all(life.volume());
+  EXPECT_EQ(remove(machine, life.volume(), b3::hash(objects[0])).get()->length, objects[0].size());
+  EXPECT_EQ(commit(machine, life.volume(), UploadId(1, 0, 0)).get().error().code, Code::NotFound);
 }
 
 TEST(DiskVolume, UploadsExpire) {

@@ -138,6 +138,10 @@ void show(Visit& visit, typename Visit::template Shown<PartEntry> entry) {
   visit(entry.sequence, entry.place, entry.value);
 }
 template <class Visit>
+void show(Visit& visit, typename Visit::template Shown<HoldEntry> entry) {
+  visit(entry.state, entry.sequence, entry.place, entry.origin, entry.killed);
+}
+template <class Visit>
 void show(Visit& visit, typename Visit::template Shown<SegmentEntry> entry) {
   visit(entry.bytes, entry.live_bytes);
 }
@@ -177,6 +181,9 @@ bool sound(const PartEntry& entry) noexcept {
   const std::uint32_t bytes = entry.place.payload_bytes;
   return sound(entry.place) && bytes > 0 && bytes <= kPartBytes;
 }
+bool sound(const HoldEntry& entry) noexcept {
+  return sound(entry.place) && entry.state <= HoldEntry::State::Released;
+}
 bool sound(const SegmentEntry& entry) noexcept { return entry.live_bytes <= entry.bytes; }
 bool sound(const Usage&) noexcept { return true; }
 bool sound(const QuarantineEntry&) noexcept { return true; }
@@ -195,6 +202,13 @@ std::optional<FieldReader> body(std::string_view key, std::string_view kind) {
   return FieldReader(key.substr(kind.size()));
 }
 
+std::optional<base::ObjectId> parse_id_key(std::string_view key, std::string_view kind) {
+  auto in = body(key, kind);
+  if (!in) return std::nullopt;
+  const base::ObjectId id = in->id();
+  return in->complete() ? std::optional(id) : std::nullopt;
+}
+
 }  // namespace
 
 std::string object_key(const base::ObjectId& id) { return id_key(kObjectKeys, id); }
@@ -204,22 +218,29 @@ std::string parts_prefix(const UploadId& id) { return std::string(kPartKeys).app
 std::string part_key(const UploadId& id, std::uint64_t part) {
   return number_key(parts_prefix(id), part);
 }
+std::string holds_prefix(const base::ObjectId& id) { return id_key(kHoldKeys, id); }
+std::string hold_key(const base::ObjectId& id, std::string_view tenant) {
+  return holds_prefix(id).append(tenant);
+}
+std::string hold_mark_key(const base::ObjectId& id) { return id_key(kHoldMarkKeys, id); }
 std::string segment_key(std::uint64_t segment) { return number_key(kSegmentKeys, segment); }
 std::string usage_key(std::string_view tenant) { return std::string(kUsageKeys).append(tenant); }
 std::string meta_key() { return "m"; }
+std::string total_key() { return "t"; }
 
 std::string end_of(std::string_view prefix) {
-  assert(!prefix.empty() && static_cast<unsigned char>(prefix.back()) < 0xFF);
   std::string end(prefix);
+  while (!end.empty() && static_cast<unsigned char>(end.back()) == 0xFF) end.pop_back();
+  assert(!end.empty());
   end.back() = static_cast<char>(end.back() + 1);
   return end;
 }
 
 std::optional<base::ObjectId> parse_object_key(std::string_view key) {
-  auto in = body(key, key.starts_with(kQuarantineKeys) ? kQuarantineKeys : kObjectKeys);
-  if (!in) return std::nullopt;
-  const base::ObjectId id = in->id();
-  return in->complete() ? std::optional(id) : std::nullopt;
+  return parse_id_key(key, key.starts_with(kQuarantineKeys) ? kQuarantineKeys : kObjectKeys);
+}
+std::optional<base::ObjectId> parse_hold_mark_key(std::string_view key) {
+  return parse_id_key(key, kHoldMarkKeys);
 }
 
 std::optional<UploadId> parse_upload_key(std::string_view key) {
@@ -238,6 +259,14 @@ std::optional<PartKey> parse_part_key(std::string_view key) {
   return in->complete() ? std::optional(parsed) : std::nullopt;
 }
 
+std::optional<HoldKey> parse_hold_key(std::string_view key) {
+  const std::size_t names_from = kHoldKeys.size() + base::ObjectId::kBytes;
+  if (key.size() < names_from || key.size() > names_from + kTenantBytes) return std::nullopt;
+  const auto id = parse_id_key(key.substr(0, names_from), kHoldKeys);
+  if (!id) return std::nullopt;
+  return HoldKey{*id, std::string(key.substr(names_from))};
+}
+
 std::optional<std::uint64_t> parse_segment_key(std::string_view key) {
   auto in = body(key, kSegmentKeys);
   if (!in) return std::nullopt;
@@ -253,6 +282,7 @@ std::optional<std::string> parse_usage_key(std::string_view key) {
 std::string encode(const ObjectEntry& entry) { return encode_entry(entry); }
 std::string encode(const UploadEntry& entry) { return encode_entry(entry); }
 std::string encode(const PartEntry& entry) { return encode_entry(entry); }
+std::string encode(const HoldEntry& entry) { return encode_entry(entry); }
 std::string encode(const SegmentEntry& entry) { return encode_entry(entry); }
 std::string encode(const Usage& usage) { return encode_entry(usage); }
 std::string encode(const QuarantineEntry& entry) { return encode_entry(entry); }
@@ -270,6 +300,7 @@ std::optional<Entry> parse_entry(std::string_view value) {
 template std::optional<ObjectEntry> parse_entry(std::string_view value);
 template std::optional<UploadEntry> parse_entry(std::string_view value);
 template std::optional<PartEntry> parse_entry(std::string_view value);
+template std::optional<HoldEntry> parse_entry(std::string_view value);
 template std::optional<SegmentEntry> parse_entry(std::string_view value);
 template std::optional<Usage> parse_entry(std::string_view value);
 template std::optional<QuarantineEntry> parse_entry(std::string_view value);

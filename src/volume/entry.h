@@ -67,6 +67,18 @@ struct PartEntry {
   friend bool operator==(const PartEntry&, const PartEntry&) = default;
 };
 
+// What was recorded last of a tenant's hold on an object, besides the object's own record. It
+// counts while that is older: see Draft.
+struct HoldEntry {
+  enum class State : std::uint8_t { Held = 1, Released = 2 };
+  State state = State::Held;
+  std::uint64_t sequence = 0;
+  Place place;
+  std::uint64_t origin = 0;
+  std::uint64_t killed = 0;
+  friend bool operator==(const HoldEntry&, const HoldEntry&) = default;
+};
+
 struct SegmentEntry {
   std::uint64_t bytes = 0;
   std::uint64_t live_bytes = 0;
@@ -98,19 +110,26 @@ struct MetaEntry {
 std::string object_key(const base::ObjectId& id);
 std::string upload_key(const UploadId& id);
 std::string part_key(const UploadId& id, std::uint64_t part);
+std::string hold_key(const base::ObjectId& id, std::string_view tenant);
+// Is there if any hold of the object is: spares a scan of none.
+std::string hold_mark_key(const base::ObjectId& id);
 std::string segment_key(std::uint64_t segment);
+std::string total_key();
 std::string usage_key(std::string_view tenant);
 std::string quarantine_key(const base::ObjectId& id);
 std::string meta_key();
 
-// All keys of one kind, or of one upload's parts: from the prefix to its end.
+// All keys of one kind, of one upload's parts or one object's holds: from the prefix to its end.
 inline constexpr std::string_view kObjectKeys = "o";
 inline constexpr std::string_view kUploadKeys = "u";
 inline constexpr std::string_view kPartKeys = "p";
+inline constexpr std::string_view kHoldKeys = "h";
+inline constexpr std::string_view kHoldMarkKeys = "n";
 inline constexpr std::string_view kSegmentKeys = "s";
 inline constexpr std::string_view kUsageKeys = "q";
 inline constexpr std::string_view kQuarantineKeys = "x";
 std::string parts_prefix(const UploadId& id);
+std::string holds_prefix(const base::ObjectId& id);
 // The first key behind all that start with `prefix`.
 std::string end_of(std::string_view prefix);
 
@@ -121,12 +140,19 @@ struct PartKey {
   std::uint64_t part = 0;
 };
 std::optional<PartKey> parse_part_key(std::string_view key);
+struct HoldKey {
+  base::ObjectId id;
+  std::string tenant;
+};
+std::optional<HoldKey> parse_hold_key(std::string_view key);
+std::optional<base::ObjectId> parse_hold_mark_key(std::string_view key);
 std::optional<std::uint64_t> parse_segment_key(std::string_view key);
 std::optional<std::string> parse_usage_key(std::string_view key);
 
 std::string encode(const ObjectEntry& entry);
 std::string encode(const UploadEntry& entry);
 std::string encode(const PartEntry& entry);
+std::string encode(const HoldEntry& entry);
 std::string encode(const SegmentEntry& entry);
 std::string encode(const Usage& usage);
 std::string encode(const QuarantineEntry& entry);

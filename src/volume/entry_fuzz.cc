@@ -27,6 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check<volume::ObjectEntry>(text);
   check<volume::UploadEntry>(text);
   check<volume::PartEntry>(text);
+  check<volume::HoldEntry>(text);
   check<volume::SegmentEntry>(text);
   check<volume::Usage>(text);
   check<volume::QuarantineEntry>(text);
@@ -36,6 +37,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (const auto part = volume::parse_part_key(text)) {
     require(volume::part_key(part->upload, part->part) == text);
+  }
+  if (const auto hold = volume::parse_hold_key(text)) {
+    require(volume::hold_key(hold->id, hold->tenant) == text);
+  }
+  if (const auto id = volume::parse_hold_mark_key(text)) {
+    require(volume::hold_mark_key(*id) == text);
   }
   if (const auto segment = volume::parse_segment_key(text)) {
     require(volume::segment_key(*segment) == text);

@@ -32,6 +32,8 @@ TEST(Entry, ParsesExactlyWhatItEncodes) {
   expect_strict(
       UploadEntry{UploadEntry::State::Ended, 1, kPlace, 77, 2, 3, 5, base::ObjectId(), "t"});
   expect_strict(PartEntry{3, kPlace, {}});
+  expect_strict(HoldEntry{HoldEntry::State::Held, 9, kPlace, 2, 0});
+  expect_strict(HoldEntry{HoldEntry::State::Released, 9, kPlace, 2, 3});
   expect_strict(SegmentEntry{100, 50});
   expect_strict(Usage{5, 6});
   expect_strict(QuarantineEntry{1, 2});
@@ -68,6 +70,8 @@ TEST(Entry, BytesStayAsTheyAre) {
          "01 01 0100000000000000" + place + "4d00000000000000" + origin_and_killed +
              "0500000000000000 00 00");
   expect(PartEntry{3, kPlace, value}, "01 0300000000000000" + place + std::string(62, '0') + "07");
+  expect(HoldEntry{HoldEntry::State::Released, 9, kPlace, 2, 3},
+         "01 02 0900000000000000" + place + origin_and_killed);
   expect(SegmentEntry{100, 50}, "01 6400000000000000 3200000000000000");
   expect(Usage{5, 6}, "01 0500000000000000 0600000000000000");
   expect(QuarantineEntry{1, -1}, "01 0100000000000000 ffffffffffffffff");
@@ -81,6 +85,8 @@ TEST(Entry, ImpossibleValuesAreDamage) {
   EXPECT_FALSE(parse_entry<ObjectEntry>(encode(wrong_length)).has_value());
   ObjectEntry no_upload{ObjectEntry::State::Composed, 9, kPlace, 1, 2, 3, std::nullopt, "t"};
   EXPECT_FALSE(parse_entry<ObjectEntry>(encode(no_upload)).has_value());
+  HoldEntry unknown_state{static_cast<HoldEntry::State>(3), 9, kPlace, 2, 3};
+  EXPECT_FALSE(parse_entry<HoldEntry>(encode(unknown_state)).has_value());
   PartEntry empty{3, {4, 96, 200, 0}, {}};
   EXPECT_FALSE(parse_entry<PartEntry>(encode(empty)).has_value());
 }
@@ -93,6 +99,23 @@ TEST(Entry, KeysOfPartsSortByNumber) {
     RC_ASSERT(part_key(upload, a) < end_of(parts_prefix(upload)));
     RC_ASSERT(parse_part_key(part_key(upload, a))->part == a);
   }));
+}
+
+TEST(Entry, KeysOfHoldsAreOfOneObject) {
+  std::array<std::byte, base::ObjectId::kBytes> digest{};
+  digest.fill(std::byte{0xFF});
+  for (const base::ObjectId& id : {base::ObjectId(), base::ObjectId(digest)}) {
+    for (const std::string& tenant : {std::string(), std::string("acme"), std::string(64, 'z')}) {
+      const std::string key = hold_key(id, tenant);
+      EXPECT_GE(key, holds_prefix(id));
+      EXPECT_LT(key, end_of(holds_prefix(id)));
+      EXPECT_EQ(parse_hold_key(key)->id, id);
+      EXPECT_EQ(parse_hold_key(key)->tenant, tenant);
+    }
+  }
+  EXPECT_FALSE(parse_hold_key(hold_key({}, std::string(65, 'z'))).has_value());
+  EXPECT_FALSE(parse_hold_key(object_key({})).has_value());
+  EXPECT_FALSE(parse_hold_key("h").has_value());
 }
 
 TEST(Entry, KeysRefuseOtherKinds) {

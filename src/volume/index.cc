@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "b3/tree.h"
+
 namespace ron::volume {
 namespace {
 
@@ -60,12 +62,19 @@ bool speaks_of_object(const Record& record) noexcept {
          record.kind == RecordKind::Committed;
 }
 
+bool speaks_of_hold(const Record& record) noexcept {
+  return record.kind == RecordKind::HoldAdded || record.kind == RecordKind::HoldRemoved;
+}
+
 bool open(const std::optional<UploadEntry>& entry) noexcept {
   return entry && entry->state == UploadEntry::State::Open;
 }
 
 std::uint64_t moved_by(std::uint64_t value, std::int64_t change) noexcept {
   return value + static_cast<std::uint64_t>(change);
+}
+Usage moved_by(Usage usage, std::int64_t bytes, std::int64_t objects) noexcept {
+  return {moved_by(usage.bytes, bytes), moved_by(usage.objects, objects)};
 }
 
 // Every pair under the prefix.
@@ -102,6 +111,17 @@ Task<Result<void>> load(platform::KeyValue* index, std::string_view prefix,
   co_return Result<void>();
 }
 
+// What is stored in all, as long as every object has one holder: an index from before there could
+// be more does not say.
+std::optional<Usage> sum_of(const std::map<std::string, Usage, std::less<>>& usage) {
+  Usage sum;
+  for (const auto& [tenant, one] : usage) {
+    sum.bytes += one.bytes;
+    sum.objects += one.objects;
+  }
+  return sum;
+}
+
 }  // namespace
 
 base::Error damaged_index(std::string_view what) {
@@ -121,6 +141,11 @@ Task<Result<Ledger>> load_ledger(platform::KeyValue* index) {
   if (loaded) loaded = co_await load(index, kUsageKeys, parse_usage_key, &ledger.usage);
   if (loaded) loaded = co_await load(index, kQuarantineKeys, parse_object_key, &ledger.quarantine);
   if (!loaded) co_return base::fail(std::move(loaded.error()));
+  auto total = co_await index->get(total_key());
+  if (!total) co_return base::fail(std::move(total.error()));
+  const auto parsed = *total ? parse_entry<Usage>(**total) : sum_of(ledger.usage);
+  if (!parsed) co_return base::fail(damaged_index("its total"));
+  ledger.total = *parsed;
   co_return ledger;
 }
 
@@ -161,21 +186,45 @@ Task<Result<std::optional<PartEntry>>> Draft::part(UploadId id, std::uint64_t pa
   return find<PartEntry>(part_key(id, part));
 }
 
-Task<Result<Draft::Parts>> Draft::parts(UploadId id) {
-  auto stored = co_await scan_all(index_, parts_prefix(id));
+Task<Result<std::vector<KeyValuePair>>> Draft::scan(std::string prefix) {
+  auto stored = co_await scan_all(index_, prefix);
   if (!stored) co_return base::fail(std::move(stored.error()));
   for (auto& [key, value] : *stored) slots_.try_emplace(std::move(key), Slot{std::move(value)});
-  Parts parts;
-  const std::string end = end_of(parts_prefix(id));
-  for (auto slot = slots_.lower_bound(parts_prefix(id)); slot != slots_.end(); ++slot) {
+  std::vector<KeyValuePair> pairs;
+  const std::string end = end_of(prefix);
+  for (auto slot = slots_.lower_bound(prefix); slot != slots_.end(); ++slot) {
     if (slot->first >= end) break;
-    if (!slot->second.value) continue;
-    const auto key = parse_part_key(slot->first);
-    const auto entry = parse_entry<PartEntry>(*slot->second.value);
+    if (slot->second.value) pairs.emplace_back(slot->first, *slot->second.value);
+  }
+  co_return pairs;
+}
+
+Task<Result<Draft::Parts>> Draft::parts(UploadId id) {
+  auto pairs = co_await scan(parts_prefix(id));
+  if (!pairs) co_return base::fail(std::move(pairs.error()));
+  Parts parts;
+  for (const auto& [name, value] : *pairs) {
+    const auto key = parse_part_key(name);
+    const auto entry = parse_entry<PartEntry>(value);
     if (!key || !entry) co_return base::fail(damaged_index("a part"));
     parts[key->part] = *entry;
   }
   co_return parts;
+}
+
+Task<Result<std::optional<HoldEntry>>> Draft::hold(base::ObjectId id, std::string tenant) {
+  return find<HoldEntry>(hold_key(id, tenant));
+}
+
+Task<Result<Holds>> Draft::holds(base::ObjectId id) {
+  auto marked = co_await lookup(hold_mark_key(id));
+  if (!marked) co_return base::fail(std::move(marked.error()));
+  if (!*marked) co_return Holds();
+  auto pairs = co_await scan(holds_prefix(id));
+  if (!pairs) co_return base::fail(std::move(pairs.error()));
+  auto holds = parse_holds(*pairs);
+  if (!holds) co_return base::fail(damaged_index("a hold"));
+  co_return std::move(*holds);
 }
 
 bool Draft::quarantined(const base::ObjectId& id) const {
@@ -189,9 +238,14 @@ void Draft::put(std::string key, std::string value) {
 }
 void Draft::erase(std::string key) { slots_[std::move(key)] = {std::nullopt, true}; }
 
-void Draft::count_object(const ObjectEntry& entry, std::int64_t sign) {
-  if (mode_ == Mode::Collect || !entry.present()) return;
-  UsageChange& change = usage_[entry.tenant];
+void Draft::count_total(const ObjectEntry& entry, std::int64_t sign) {
+  if (!entry.present()) return;
+  total_.bytes += sign * static_cast<std::int64_t>(entry.length);
+  total_.objects += sign;
+}
+
+void Draft::count_held(const std::string& tenant, const ObjectEntry& entry, std::int64_t sign) {
+  UsageChange& change = usage_[tenant];
   change.bytes += sign * static_cast<std::int64_t>(entry.length);
   change.objects += sign;
 }
@@ -205,6 +259,10 @@ Task<Result<void>> Draft::apply(const Record* record, Place place) {
   meta_.next_sequence = std::max(meta_.next_sequence, record->sequence + 1);
   if (record->kind == RecordKind::Part) {
     auto applied = co_await apply_part(record, place);
+    co_return applied;
+  }
+  if (speaks_of_hold(*record)) {
+    auto applied = co_await apply_hold(record, place);
     co_return applied;
   }
   std::optional<ObjectEntry> old_object;
@@ -227,10 +285,12 @@ Task<Result<void>> Draft::apply(const Record* record, Place place) {
     ObjectEntry entry = object_entry(*record, place);
     entry.origin = origin_of(old_object, *record);
     put(object_key(*record->address), encode(entry));
-    if (old_object) count_object(*old_object, -1);
-    count_object(entry, 1);
     const bool fresh = !old_object || old_object->sequence != record->sequence;
     if (fresh && quarantined(*record->address)) quarantine_[*record->address] = std::nullopt;
+    if (fresh) {
+      auto replaced = co_await replace_holders(*record->address, old_object, std::move(entry));
+      if (!replaced) co_return replaced;
+    }
   }
   if (upload_wins) {
     UploadEntry entry = upload_entry(*record, place);
@@ -295,6 +355,53 @@ Task<Result<void>> Draft::apply_part(const Record* record, Place place) {
   co_return Result<void>();
 }
 
+Task<Result<void>> Draft::apply_hold(const Record* record, Place place) {
+  const base::ObjectId id = *record->address;
+  auto old = co_await hold(id, record->tenant);
+  if (!old) co_return base::fail(std::move(old.error()));
+  if (!newer(*old, *record, place)) co_return Result<void>();
+  using State = HoldEntry::State;
+  const HoldEntry entry{record->kind == RecordKind::HoldAdded ? State::Held : State::Released,
+                        record->sequence, place, origin_of(*old, *record), record->killed};
+  if (mode_ == Mode::Apply) {
+    auto of = co_await object(id);
+    if (!of) co_return base::fail(std::move(of.error()));
+    if (!*of || !counts(**of, entry)) co_return Result<void>();
+    const bool was_held = is_held(**of, record->tenant, *old);
+    const bool now_held = entry.state == State::Held;
+    if (was_held != now_held) count_held(record->tenant, **of, now_held ? 1 : -1);
+  }
+  put(hold_key(id, record->tenant), encode(entry));
+  put(hold_mark_key(id), std::string());
+  count_live(place, 1);
+  if (*old) count_live((*old)->place, -1);
+  co_return Result<void>();
+}
+
+Task<Result<void>> Draft::replace_holders(base::ObjectId id, std::optional<ObjectEntry> before,
+                                          ObjectEntry after) {
+  if (mode_ == Mode::Collect) co_return Result<void>();
+  Holds holds;
+  if (before && before->present()) {
+    auto found = co_await this->holds(id);
+    if (!found) co_return base::fail(std::move(found.error()));
+    holds = std::move(*found);
+    count_total(*before, -1);
+    for (const std::string& tenant : holders(*before, holds)) count_held(tenant, *before, -1);
+  }
+  bool any_left = false;
+  for (const auto& [tenant, hold] : holds) {
+    any_left = any_left || counts(after, hold);
+    if (counts(after, hold)) continue;
+    count_live(hold.place, -1);
+    erase(hold_key(id, tenant));
+  }
+  if (!holds.empty() && !any_left) erase(hold_mark_key(id));
+  count_total(after, 1);
+  for (const std::string& tenant : holders(after, holds)) count_held(tenant, after, 1);
+  co_return Result<void>();
+}
+
 Task<Result<void>> Draft::erase_parts(UploadId id) {
   auto there = co_await parts(id);
   if (!there) co_return base::fail(std::move(there.error()));
@@ -308,6 +415,11 @@ Task<Result<void>> Draft::erase_parts(UploadId id) {
 Task<Result<bool>> Draft::refers(const Record* record, Place place) {
   if (record->kind == RecordKind::Part) {
     auto found = co_await part(*record->upload, record->part);
+    if (!found) co_return base::fail(std::move(found.error()));
+    co_return *found && (*found)->place == place;
+  }
+  if (speaks_of_hold(*record)) {
+    auto found = co_await hold(*record->address, record->tenant);
     if (!found) co_return base::fail(std::move(found.error()));
     co_return *found && (*found)->place == place;
   }
@@ -326,6 +438,12 @@ Task<Result<bool>> Draft::refers(const Record* record, Place place) {
 
 Task<Result<void>> Draft::forget(const Record* record, Place place) {
   bool referred = false;
+  if (speaks_of_hold(*record)) {
+    auto found = co_await hold(*record->address, record->tenant);
+    if (!found) co_return base::fail(std::move(found.error()));
+    referred = *found && (*found)->place == place;
+    if (referred) erase(hold_key(*record->address, record->tenant));
+  }
   if (speaks_of_object(*record)) {
     auto found = co_await object(*record->address);
     if (!found) co_return base::fail(std::move(found.error()));
@@ -381,17 +499,18 @@ SegmentEntry Draft::changed_segment(std::uint64_t segment, const SegmentChange& 
 }
 
 Usage Draft::changed_usage(const std::string& tenant, const UsageChange& change) const {
-  Usage usage;
   const auto before = ledger_->usage.find(tenant);
-  if (before != ledger_->usage.end()) usage = before->second;
-  usage.bytes = moved_by(usage.bytes, change.bytes);
-  usage.objects = moved_by(usage.objects, change.objects);
-  return usage;
+  return moved_by(before != ledger_->usage.end() ? before->second : Usage{}, change.bytes,
+                  change.objects);
+}
+
+Usage Draft::changed_total() const {
+  return moved_by(ledger_->total, total_.bytes, total_.objects);
 }
 
 platform::KeyValueBatch Draft::take_batch() {
   platform::KeyValueBatch batch;
-  batch.changes.reserve(slots_.size() + segments_.size() + usage_.size() + quarantine_.size() + 1);
+  batch.changes.reserve(slots_.size() + segments_.size() + usage_.size() + quarantine_.size() + 2);
   while (!slots_.empty()) {
     auto slot = slots_.extract(slots_.begin());
     if (slot.mapped().changed)
@@ -419,6 +538,7 @@ platform::KeyValueBatch Draft::take_batch() {
       batch.erase(quarantine_key(id));
     }
   }
+  batch.put(total_key(), encode(changed_total()));
   batch.put(meta_key(), encode(meta_));
   return batch;
 }
@@ -446,7 +566,21 @@ void Draft::commit(Ledger& ledger) const {
       ledger.quarantine.erase(id);
     }
   }
+  ledger.total = changed_total();
   ledger.meta = meta_;
+}
+
+Task<Result<bool>> composes(Draft* look, base::ObjectId id, std::uint64_t length, UploadId upload) {
+  auto composer = b3::RootComposer::create(length, kPartBytes);
+  if (!composer) co_return false;
+  auto parts = co_await look->parts(upload);
+  if (!parts) co_return base::fail(std::move(parts.error()));
+  std::uint64_t next = 0;
+  for (const auto& [number, part] : *parts) {
+    if (number != next++ || !composer->append(part.value)) co_return false;
+  }
+  const auto root = composer->finish();
+  co_return root && *root == id;
 }
 
 }  // namespace ron::volume

@@ -17,6 +17,7 @@
 #include "platform/key_value.h"
 #include "platform/task.h"
 #include "volume/entry.h"
+#include "volume/holds.h"
 #include "volume/record.h"
 
 namespace ron::volume {
@@ -25,7 +26,8 @@ namespace ron::volume {
 // position. Bounded by what is stored: an element per segment, tenant and damaged object.
 struct Ledger {
   std::map<std::uint64_t, SegmentEntry> segments;
-  std::map<std::string, Usage, std::less<>> usage;
+  Usage total;                                      // every object once, however many hold it
+  std::map<std::string, Usage, std::less<>> usage;  // what each tenant holds
   std::unordered_map<base::ObjectId, QuarantineEntry, base::ObjectIdHash> quarantine;
   MetaEntry meta;
 };
@@ -59,6 +61,10 @@ class Draft {
   // All parts of the upload, by number.
   using Parts = std::map<std::uint64_t, PartEntry>;
   platform::Task<base::Result<Parts>> parts(UploadId id);
+  platform::Task<base::Result<std::optional<HoldEntry>>> hold(base::ObjectId id,
+                                                              std::string tenant);
+  // All that is recorded of the object's holds.
+  platform::Task<base::Result<Holds>> holds(base::ObjectId id);
   [[nodiscard]] bool quarantined(const base::ObjectId& id) const;
 
   // The record stands at `place`: what it says holds from now on, unless something newer does.
@@ -68,7 +74,7 @@ class Draft {
   platform::Task<base::Result<bool>> refers(const Record* record, Place place);
 
   void set_quarantine(const base::ObjectId& id, QuarantineEntry entry);
-  // Removes what refers to a Deleted or UploadEnded record that nobody needs any more.
+  // Removes what refers to a tombstone that nobody needs any more.
   platform::Task<base::Result<void>> forget(const Record* record, Place place);
   // Bytes of the segment that entries refer to.
   [[nodiscard]] std::uint64_t live_bytes(std::uint64_t segment) const;
@@ -100,20 +106,29 @@ class Draft {
   };
 
   platform::Task<base::Result<std::optional<std::string>>> lookup(std::string key);
+  // Every pair under the prefix, as changed.
+  platform::Task<base::Result<std::vector<platform::KeyValuePair>>> scan(std::string prefix);
   template <class Entry>
   platform::Task<base::Result<std::optional<Entry>>> find(std::string key);
   void put(std::string key, std::string value);
   void erase(std::string key);
 
   platform::Task<base::Result<void>> apply_part(const Record* record, Place place);
+  platform::Task<base::Result<void>> apply_hold(const Record* record, Place place);
+  // The object's record says something new: what was recorded of its holds before is dead.
+  platform::Task<base::Result<void>> replace_holders(base::ObjectId id,
+                                                     std::optional<ObjectEntry> before,
+                                                     ObjectEntry after);
   platform::Task<base::Result<void>> release(std::optional<ObjectEntry> object,
                                              std::optional<UploadEntry> upload, Place instead);
   platform::Task<base::Result<void>> erase_parts(UploadId id);
-  void count_object(const ObjectEntry& entry, std::int64_t sign);
+  void count_total(const ObjectEntry& entry, std::int64_t sign);
+  void count_held(const std::string& tenant, const ObjectEntry& entry, std::int64_t sign);
   void count_live(const Place& place, std::int64_t sign);
   [[nodiscard]] SegmentEntry changed_segment(std::uint64_t segment,
                                              const SegmentChange& change) const;
   [[nodiscard]] Usage changed_usage(const std::string& tenant, const UsageChange& change) const;
+  [[nodiscard]] Usage changed_total() const;
 
   platform::KeyValue* index_;
   const Ledger* ledger_;
@@ -122,8 +137,13 @@ class Draft {
   bool moved_ = false;  // the position changed
   std::map<std::string, Slot, std::less<>> slots_;
   std::map<std::uint64_t, SegmentChange> segments_;
+  UsageChange total_;
   std::map<std::string, UsageChange, std::less<>> usage_;
   std::map<base::ObjectId, std::optional<QuarantineEntry>> quarantine_;  // nothing: lifted
 };
+
+// The parts of the upload are all there and come to the object. Cancel-safe.
+platform::Task<base::Result<bool>> composes(Draft* look, base::ObjectId id, std::uint64_t length,
+                                            UploadId upload);
 
 }  // namespace ron::volume

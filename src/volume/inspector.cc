@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "platform/disk_error.h"
+
 namespace ron::volume {
 namespace {
 
@@ -11,6 +13,7 @@ using base::Result;
 using platform::Task;
 
 constexpr std::string_view kDamaged = "its bytes do not match it";
+constexpr std::string_view kNotGiven = "its bytes cannot be read";
 constexpr std::string_view kUnreadable =
     "no record can be read there: damage, or the last write before a crash";
 
@@ -40,9 +43,10 @@ Task<Result<bool>> Inspector::is_volume(platform::Disk* disk, std::string direct
 Task<Result<Inspection>> Inspector::run() {
   auto applied = co_await recovery_.inspect(&index_, &ledger_);
   if (!applied) co_return base::fail(std::move(applied.error()));
-  for (const auto& [tenant, usage] : ledger_.usage) {
-    result_.objects += usage.objects;
-    result_.bytes += usage.bytes;
+  result_.objects = ledger_.total.objects;
+  result_.bytes = ledger_.total.bytes;
+  for (const SegmentPtr& segment : state_.segments()) {
+    if (segment->set_aside) damage(segment_name(segment->number), "it cannot be opened");
   }
   for (const auto& [number, entry] : ledger_.segments) callbacks_.on_expected(entry.bytes);
   for (const auto& [number, entry] : ledger_.segments) {
@@ -106,11 +110,13 @@ Task<Result<void>> Inspector::check_record(SegmentScanner* scanner, const FoundR
   if (!counts) co_return base::fail(std::move(counts.error()));
   if (!*counts) co_return Result<void>();
   auto payload = co_await scanner->payload(found->place);
-  if (!payload) co_return base::fail(std::move(payload.error()));
-  if (!first_bad_group(found->record, payload->view())) co_return Result<void>();
+  if (!payload && !platform::is_medium_error(payload.error())) {
+    co_return base::fail(std::move(payload.error()));
+  }
+  if (payload && !first_bad_group(found->record, payload->view())) co_return Result<void>();
   auto owner = co_await owner_of(&found->record);
   if (!owner) co_return base::fail(std::move(owner.error()));
-  damage(*owner, kDamaged);
+  damage(*owner, payload ? kDamaged : kNotGiven);
   co_return Result<void>();
 }
 
@@ -137,27 +143,14 @@ Task<Result<void>> Inspector::check_compositions() {
       const auto id = parse_object_key(key);
       const auto entry = parse_entry<ObjectEntry>(value);
       if (!id || !entry || entry->state != ObjectEntry::State::Composed) continue;
-      auto sound = co_await composes(*id, *entry);
+      Draft look(&index_, &ledger_);
+      auto sound = co_await composes(&look, *id, entry->length, *entry->upload);
       if (!sound) co_return base::fail(std::move(sound.error()));
       if (!*sound) damage(id->text(), "parts of it are missing or are not its own");
     }
     if (page->size() < kScanPairs) co_return Result<void>();
     from = page->back().first + '\0';
   }
-}
-
-Task<Result<bool>> Inspector::composes(base::ObjectId id, ObjectEntry entry) {
-  auto composer = b3::RootComposer::create(entry.length, kPartBytes);
-  if (!composer || !entry.upload) co_return false;
-  Draft look(&index_, &ledger_);
-  auto parts = co_await look.parts(*entry.upload);
-  if (!parts) co_return base::fail(std::move(parts.error()));
-  std::uint64_t next = 0;
-  for (const auto& [number, part] : *parts) {
-    if (number != next++ || !composer->append(part.value)) co_return false;
-  }
-  const auto root = composer->finish();
-  co_return root && *root == id;
 }
 
 }  // namespace ron::volume

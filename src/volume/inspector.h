@@ -23,8 +23,8 @@ struct Inspection {
   std::uint64_t damaged = 0;  // objects, parts of open uploads, and stretches without a record
 };
 
-// One task at a time, used once. Takes memory for an index entry of every object, upload and part,
-// some 300 bytes each.
+// One task at a time, used once. Takes memory for an index entry of every object, upload, part and
+// hold, some 300 bytes each.
 class Inspector {
  public:
   struct Callbacks {
@@ -52,7 +52,6 @@ class Inspector {
   platform::Task<base::Result<void>> check_record(SegmentScanner* scanner,
                                                   const FoundRecord* found);
   platform::Task<base::Result<void>> check_compositions();
-  platform::Task<base::Result<bool>> composes(base::ObjectId id, ObjectEntry entry);
   platform::Task<base::Result<std::string>> owner_of(const Record* record);
   void damage(const std::string& what, std::string_view why);
 

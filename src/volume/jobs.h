@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -19,8 +20,8 @@ struct PutJob {
 };
 
 struct RemoveJob {
-  base::ObjectId id;
-  Reply<std::uint64_t> reply;
+  Removal removal;
+  Reply<Removed> reply;
 };
 
 struct BeginJob {
@@ -69,6 +70,10 @@ struct SealJob {  // the next write begins a new segment
 struct PauseJob {  // nothing is being written when the reply comes
   Reply<bool> reply;
 };
+struct LinkJob {  // all segments get a second name in a directory, and their log an end there
+  std::string directory;
+  Reply<bool> reply;
+};
 struct DropJob {  // a segment whose only counting records, if any, are these
   struct Tombstone {
     Record record;
@@ -80,7 +85,7 @@ struct DropJob {  // a segment whose only counting records, if any, are these
 };
 
 using Job = std::variant<PutJob, RemoveJob, BeginJob, PartJob, CommitJob, AbortJob, CopyJob,
-                         QuarantineJob, SealJob, PauseJob, DropJob>;
+                         QuarantineJob, SealJob, PauseJob, LinkJob, DropJob>;
 
 // Bytes of the client's the job carries.
 std::uint64_t payload_bytes(const Job& job) noexcept;

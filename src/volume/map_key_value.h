@@ -1,5 +1,5 @@
 // MapKeyValue: a map in memory where an index is wanted that is not kept. Bounded by what is put
-// into it: an entry per object, upload and part of the volume it is made from.
+// into it: an entry per object, upload, part and hold of the volume it is made from.
 #pragma once
 
 #include <cstdint>

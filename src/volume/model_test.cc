@@ -17,6 +17,12 @@ TEST(DiskVolumeModel, WhatWasAcknowledgedHoldsOnAFailingDisk) {
   }
 }
 
+TEST(DiskVolumeModel, WhatTheMediumLosesCostsNothingElse) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    ASSERT_EQ(History(decaying_history_plan(seed)).run(), "") << "seed " << seed;
+  }
+}
+
 TEST(DiskVolumeModel, AVolumeThatDoesNotSyncIsFoundOut) {
   std::uint64_t violations = 0;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {

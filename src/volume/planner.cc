@@ -18,7 +18,8 @@ Task<Result<void>> add(Batch* batch, Record record, base::Buffer payload = {}) {
   return batch->add(std::move(record), std::move(payload));
 }
 
-// The upload is gone, whatever it was; `address` if it was committed as that.
+// The upload is gone, whatever it was; `address` if it was committed as that, which is known until
+// it would have expired.
 Record ended_record(const Batch& batch, const UploadId& id, const UploadEntry& entry,
                     std::optional<base::ObjectId> address) {
   Record record;
@@ -26,21 +27,61 @@ Record ended_record(const Batch& batch, const UploadId& id, const UploadEntry& e
   record.origin = entry.origin;
   record.killed = batch.segment();
   record.length = entry.length;
+  record.expires_unix_s = address ? entry.expires_unix_s : 0;
   record.address = address;
   record.upload = id;
   record.tenant = entry.tenant;
   return record;
 }
 
-// An object is about to be stored over a damaged one: the upload that one came from, and so its
-// parts, are not needed any more.
-Task<Result<void>> end_replaced_upload(Batch* batch, std::optional<ObjectEntry> replaced) {
-  if (!replaced || !replaced->present() || !replaced->upload) co_return Result<void>();
+// The tenant holds the object, or does not any more.
+Record hold_record(const Batch& batch, RecordKind kind, const base::ObjectId& id,
+                   std::string tenant, const std::optional<HoldEntry>& before) {
+  Record record;
+  record.kind = kind;
+  record.origin = before ? std::min(before->origin, batch.segment()) : batch.segment();
+  record.killed = kind == RecordKind::HoldRemoved ? batch.segment() : 0;
+  record.address = id;
+  record.tenant = std::move(tenant);
+  return record;
+}
+
+// Adds the tenant's hold on an object that is there, unless it has one.
+Task<Result<void>> add_hold(Batch* batch, base::ObjectId id, const ObjectEntry* object,
+                            std::string tenant) {
+  auto before = co_await batch->draft().hold(id, tenant);
+  if (!before) co_return base::fail(std::move(before.error()));
+  if (is_held(*object, tenant, *before)) co_return Result<void>();
+  auto added = co_await add(
+      batch, hold_record(*batch, RecordKind::HoldAdded, id, std::move(tenant), *before));
+  co_return added;
+}
+
+// An object of the tenant's is about to be stored over a damaged one. Who holds that one goes on
+// holding the new one: what says so is newer than the object's record and stands before it, so that
+// a crash in between takes nobody's hold. The upload the damaged one came from, and so its parts,
+// are not needed any more. The sequence the object's record is to have.
+Task<Result<std::uint64_t>> begin_replacement(Batch* batch, base::ObjectId id,
+                                              const ObjectEntry* replaced, std::string tenant) {
+  const std::uint64_t sequence = batch->draft().take_sequence();
+  auto holds = co_await batch->draft().holds(id);
+  if (!holds) co_return base::fail(std::move(holds.error()));
+  for (const std::string& holder : holders(*replaced, *holds)) {
+    if (holder == tenant) continue;
+    const auto of = holds->find(holder);
+    const auto before = of != holds->end() ? std::optional(of->second) : std::nullopt;
+    auto added =
+        co_await add(batch, hold_record(*batch, RecordKind::HoldAdded, id, holder, before));
+    if (!added) co_return base::fail(std::move(added.error()));
+  }
+  if (!replaced->upload) co_return sequence;
   auto upload = co_await batch->draft().upload(*replaced->upload);
   if (!upload) co_return base::fail(std::move(upload.error()));
-  if (!*upload) co_return Result<void>();
-  auto added = co_await add(batch, ended_record(*batch, *replaced->upload, **upload, std::nullopt));
-  co_return added;
+  if (!*upload) co_return sequence;
+  const std::optional<base::ObjectId> made = (*upload)->address;
+  auto ended = co_await add(batch, ended_record(*batch, *replaced->upload, **upload, made));
+  if (!ended) co_return base::fail(std::move(ended.error()));
+  co_return sequence;
 }
 
 std::uint64_t origin_with(const Batch& batch, const std::optional<ObjectEntry>& before) {
@@ -52,7 +93,10 @@ Task<Result<Planned>> plan_put(Batch* batch, PutJob* job) {
   auto before = co_await batch->draft().object(object.id);
   if (!before) co_return base::fail(std::move(before.error()));
   const std::uint64_t length = object.bytes.size();
-  if (*before && (*before)->present() && !batch->draft().quarantined(object.id)) {
+  const bool is_there = *before && (*before)->present();
+  if (is_there && !batch->draft().quarantined(object.id)) {
+    auto held = co_await add_hold(batch, object.id, &**before, std::move(object.tenant));
+    if (!held) co_return base::fail(std::move(held.error()));
     batch->answer<Added>(std::move(job->reply), Added{object.id, length, false});
     co_return Planned::Done;
   }
@@ -63,34 +107,61 @@ Task<Result<Planned>> plan_put(Batch* batch, PutJob* job) {
   record.address = object.id;
   record.tenant = std::move(object.tenant);
   record.groups = std::move(object.groups);
-  auto ended = co_await end_replaced_upload(batch, std::move(*before));
-  if (!ended) co_return base::fail(std::move(ended.error()));
+  if (is_there) {
+    auto sequence = co_await begin_replacement(batch, object.id, &**before, record.tenant);
+    if (!sequence) co_return base::fail(std::move(sequence.error()));
+    record.sequence = *sequence;
+  }
   auto added = co_await add(batch, std::move(record), std::move(object.bytes));
   if (!added) co_return base::fail(std::move(added.error()));
   batch->answer<Added>(std::move(job->reply), Added{object.id, length, true});
   co_return Planned::Done;
 }
 
-Task<Result<Planned>> plan_remove(Batch* batch, RemoveJob* job) {
-  auto before = co_await batch->draft().object(job->id);
-  if (!before) co_return base::fail(std::move(before.error()));
-  if (!*before || !(*before)->present()) {
-    batch->answer<std::uint64_t>(std::move(job->reply),
-                                 base::fail(Code::NotFound, "no such object"));
-    co_return Planned::Done;
+// What removes the object, or the tenant's hold as long as there are others; nothing if the tenant
+// has none.
+Task<Result<std::optional<Record>>> removal_record(Batch* batch, const Removal* removal,
+                                                   const ObjectEntry* object) {
+  if (removal->tenant) {
+    auto holds = co_await batch->draft().holds(removal->id);
+    if (!holds) co_return base::fail(std::move(holds.error()));
+    const std::vector<std::string> all = holders(*object, *holds);
+    if (!std::ranges::binary_search(all, *removal->tenant)) co_return std::nullopt;
+    if (all.size() > 1) {
+      const auto own = holds->find(*removal->tenant);
+      const auto before = own != holds->end() ? std::optional(own->second) : std::nullopt;
+      co_return hold_record(*batch, RecordKind::HoldRemoved, removal->id, *removal->tenant, before);
+    }
   }
-  const ObjectEntry& entry = **before;
   Record record;
   record.kind = RecordKind::Deleted;
-  record.origin = std::min(entry.origin, batch->segment());
+  record.origin = std::min(object->origin, batch->segment());
   record.killed = batch->segment();
-  record.length = entry.length;
-  record.address = job->id;
-  record.upload = entry.upload;
-  record.tenant = entry.tenant;
-  auto added = co_await add(batch, std::move(record));
+  record.length = object->length;
+  record.address = removal->id;
+  record.upload = object->upload;
+  record.tenant = object->tenant;
+  co_return record;
+}
+
+Task<Result<Planned>> plan_remove(Batch* batch, RemoveJob* job) {
+  const Removal& removal = job->removal;
+  auto before = co_await batch->draft().object(removal.id);
+  if (!before) co_return base::fail(std::move(before.error()));
+  std::optional<Record> record;
+  if (*before && (*before)->present()) {
+    auto planned = co_await removal_record(batch, &removal, &**before);
+    if (!planned) co_return base::fail(std::move(planned.error()));
+    record = std::move(*planned);
+  }
+  if (!record) {
+    batch->answer<Removed>(std::move(job->reply), base::fail(Code::NotFound, "no such object"));
+    co_return Planned::Done;
+  }
+  const Removed removed{(*before)->length, record->kind == RecordKind::Deleted};
+  auto added = co_await add(batch, std::move(*record));
   if (!added) co_return base::fail(std::move(added.error()));
-  batch->answer<std::uint64_t>(std::move(job->reply), entry.length);
+  batch->answer<Removed>(std::move(job->reply), removed);
   co_return Planned::Done;
 }
 
@@ -220,10 +291,13 @@ std::optional<std::uint64_t> first_missing(const UploadEntry& entry, const Draft
 Task<Result<Added>> publish(Batch* batch, UploadId id, UploadEntry entry, Made made) {
   auto before = co_await batch->draft().object(made.id);
   if (!before) co_return base::fail(std::move(before.error()));
-  const Added added{made.id, entry.length,
-                    !*before || !(*before)->present() || batch->draft().quarantined(made.id)};
+  const bool is_there = *before && (*before)->present();
+  const Added added{made.id, entry.length, !is_there || batch->draft().quarantined(made.id)};
   Record record;
   if (!added.is_new) {
+    // The hold first: an upload that is over is one whose tenant has what it was for.
+    auto held = co_await add_hold(batch, made.id, &**before, entry.tenant);
+    if (!held) co_return base::fail(std::move(held.error()));
     record = ended_record(*batch, id, entry, made.id);
     made.bytes = {};
   } else {
@@ -231,28 +305,35 @@ Task<Result<Added>> publish(Batch* batch, UploadId id, UploadEntry entry, Made m
     record.kind = whole ? RecordKind::Object : RecordKind::Committed;
     record.origin = std::min(entry.origin, origin_with(*batch, *before));
     record.length = entry.length;
+    record.expires_unix_s = entry.expires_unix_s;
     record.payload_bytes = static_cast<std::uint32_t>(made.bytes.size());
     record.address = made.id;
     record.upload = id;
     record.tenant = entry.tenant;
     record.groups.resize(groups_stored(record.kind, record.payload_bytes));
     if (!record.groups.empty()) b3::group_values(made.bytes.view(), 0, record.groups);
-    auto ended = co_await end_replaced_upload(batch, std::move(*before));
-    if (!ended) co_return base::fail(std::move(ended.error()));
+    if (is_there) {
+      auto sequence = co_await begin_replacement(batch, made.id, &**before, entry.tenant);
+      if (!sequence) co_return base::fail(std::move(sequence.error()));
+      record.sequence = *sequence;
+    }
   }
   auto done = co_await add(batch, std::move(record), std::move(made.bytes));
   if (!done) co_return base::fail(std::move(done.error()));
   co_return added;
 }
 
-// An upload that is not open: fine if it was committed and its object is there.
+// An upload that is not open: fine if it was committed and its tenant still holds the object.
 Task<Result<Planned>> plan_commit_again(Batch* batch, CommitJob* job,
                                         std::optional<UploadEntry> entry) {
   Result<Added> answer = base::fail(Code::NotFound, "no such upload");
   if (entry && entry->address) {
     auto object = co_await batch->draft().object(*entry->address);
     if (!object) co_return base::fail(std::move(object.error()));
-    if (*object && (*object)->present()) answer = Added{*entry->address, entry->length, false};
+    auto hold = co_await batch->draft().hold(*entry->address, entry->tenant);
+    if (!hold) co_return base::fail(std::move(hold.error()));
+    const bool held = *object && is_held(**object, entry->tenant, *hold);
+    if (held) answer = Added{*entry->address, entry->length, false};
   }
   batch->answer<Added>(std::move(job->reply), std::move(answer));
   co_return Planned::Done;

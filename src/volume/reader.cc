@@ -116,7 +116,9 @@ Task<Result<Located>> Reader::locate(base::ObjectId id) {
     auto found = co_await entry(id);
     if (!found) co_return base::fail(std::move(found.error()));
     if (!*found) {
-      if (state_->recovering()) co_return base::fail(Code::Degraded, "the index is incomplete");
+      if (state_->recovering() || state_->incomplete()) {
+        co_return base::fail(Code::Degraded, "the index is incomplete");
+      }
       co_return base::fail(Code::NotFound, "no such object");
     }
     last = **found;
@@ -134,6 +136,8 @@ Task<Result<std::optional<Located>>> Reader::place(base::ObjectId id, ObjectEntr
   object->length = entry.length;
   object->place = entry.place;
   if (entry.state == ObjectEntry::State::Stored) {
+    // Nothing of it will ever be read, so nothing else would tell.
+    if (entry.length == 0 && id != b3::hash({})) co_return std::nullopt;
     object->segment = state_->segment(entry.place.segment);
     if (object->segment == nullptr) co_return std::nullopt;
   } else {
@@ -349,17 +353,68 @@ Task<Result<std::uint64_t>> Reader::report_record(const Record* record, Place pl
   co_return 1;
 }
 
+Task<Result<bool>> Reader::holds(base::ObjectId id, std::string tenant) {
+  auto object = co_await entry(id);
+  if (!object) co_return base::fail(std::move(object.error()));
+  if (!*object) co_return false;
+  auto value = co_await lookup(hold_key(id, tenant));
+  if (!value) co_return base::fail(std::move(value.error()));
+  std::optional<HoldEntry> hold;
+  if (*value) hold = parse_entry<HoldEntry>(**value);
+  co_return is_held(**object, tenant, hold);
+}
+
+// The object may be removed or stored anew while its holds are read: they are of some moment then.
+Task<Result<Holders>> Reader::holders(base::ObjectId id, std::size_t most) {
+  auto object = co_await entry(id);
+  if (!object) co_return base::fail(std::move(object.error()));
+  if (!*object) co_return base::fail(Code::NotFound, "no such object");
+  const ObjectEntry& of = **object;
+  auto own = co_await holds(id, of.tenant);
+  if (!own) co_return base::fail(std::move(own.error()));
+  Holders found;
+  if (*own) found.tenants.push_back(of.tenant);
+  const IndexPtr index = state_->index();
+  auto mark = co_await lookup(hold_mark_key(id));
+  if (!mark) co_return base::fail(std::move(mark.error()));
+  std::string from = holds_prefix(id);
+  const std::string until = end_of(from);
+  while (*mark && index && found.tenants.size() <= most) {
+    auto page = co_await index->scan(from, until, kScanPairs);
+    if (!page) co_return base::fail(state_->for_client(page.error()));
+    for (const auto& [key, value] : *page) {
+      auto name = parse_hold_key(key);
+      const auto hold = parse_entry<HoldEntry>(value);
+      const bool other = name && hold && name->tenant != of.tenant;
+      if (other && is_held(of, name->tenant, hold)) found.tenants.push_back(name->tenant);
+    }
+    if (page->size() < kScanPairs) break;
+    from = page->back().first + '\0';
+  }
+  std::ranges::sort(found.tenants);
+  found.more = found.tenants.size() > most;
+  if (found.more) found.tenants.resize(most);
+  co_return found;
+}
+
 Task<Result<UploadState>> Reader::find_upload(UploadId id) {
   auto value = co_await lookup(upload_key(id));
   if (!value) co_return base::fail(std::move(value.error()));
   std::optional<UploadEntry> entry;
   if (*value) entry = parse_entry<UploadEntry>(**value);
-  if (!entry || entry->state != UploadEntry::State::Open) {
-    if (state_->recovering()) co_return base::fail(Code::Degraded, "the index is incomplete");
+  const bool is_open = entry && entry->state == UploadEntry::State::Open;
+  if (!entry || (!is_open && !entry->address)) {
+    if (state_->recovering() || state_->incomplete()) {
+      co_return base::fail(Code::Degraded, "the index is incomplete");
+    }
     co_return base::fail(Code::NotFound, "no such upload");
   }
   UploadState found;
   found.upload = {id, entry->length, entry->address, entry->tenant, entry->expires_unix_s};
+  if (!is_open) {
+    found.committed = entry->address;
+    co_return found;
+  }
   const IndexPtr index = state_->index();
   std::string from = parts_prefix(id);
   const std::string until = end_of(from);
@@ -378,7 +433,12 @@ Task<Result<UploadState>> Reader::find_upload(UploadId id) {
     if (page->size() < kScanPairs) break;
     from = page->back().first + '\0';
   }
-  co_return found;
+  // What ends an upload takes its parts away: they are told of only if it was open all the while.
+  auto after = co_await lookup(upload_key(id));
+  if (!after) co_return base::fail(std::move(after.error()));
+  if (*after == *value) co_return found;
+  auto again = co_await find_upload(id);
+  co_return again;
 }
 
 Task<Result<std::vector<Volume::Listed>>> Reader::list(std::optional<base::ObjectId> after,

@@ -32,6 +32,8 @@ class Reader {
   platform::Task<base::Result<Located>> locate(base::ObjectId id);
   platform::Task<base::Result<Piece>> read(Located object, std::uint64_t offset,
                                            std::uint64_t length);
+  platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant);
+  platform::Task<base::Result<Holders>> holders(base::ObjectId id, std::size_t most);
   platform::Task<base::Result<UploadState>> find_upload(UploadId id);
   platform::Task<base::Result<std::vector<Volume::Listed>>> list(
       std::optional<base::ObjectId> after, std::size_t limit);

@@ -30,7 +30,7 @@ Checksum checksum_of(base::ByteView head, const Spot& spot) {
 
 bool known(std::uint8_t kind) noexcept {
   return kind >= static_cast<std::uint8_t>(RecordKind::Object) &&
-         kind <= static_cast<std::uint8_t>(RecordKind::UploadEnded);
+         kind <= static_cast<std::uint8_t>(RecordKind::HoldRemoved);
 }
 
 std::uint64_t first_group(const Record& record) noexcept {
@@ -57,6 +57,9 @@ bool coherent(const Record& record, std::size_t groups) {
     case RecordKind::UploadBegun:
     case RecordKind::UploadEnded:
       return of_upload && record.payload_bytes == 0;
+    case RecordKind::HoldAdded:
+    case RecordKind::HoldRemoved:
+      return addressed && !of_upload && record.payload_bytes == 0;
   }
   return false;
 }

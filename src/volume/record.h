@@ -27,6 +27,8 @@ enum class RecordKind : std::uint8_t {
   Part = 4,         // bytes of a part of an upload
   Committed = 5,    // the upload's parts are the object with this address
   UploadEnded = 6,  // the upload is gone; the address, if any, is what it was committed as
+  HoldAdded = 7,    // the tenant holds the object, which was there already
+  HoldRemoved = 8,  // the tenant does not hold the object any more; others do
 };
 
 inline constexpr std::uint64_t kRecordAlignment = 8;
@@ -61,7 +63,7 @@ struct Record {
   std::uint64_t sequence = 0;
   std::uint64_t durable_before = 0;
   std::uint64_t origin = 0;  // the lowest segment that may hold a record this one replaces
-  std::uint64_t killed = 0;  // Deleted, UploadEnded: the highest
+  std::uint64_t killed = 0;  // Deleted, UploadEnded, HoldRemoved: the highest
   std::uint64_t length = 0;  // of the object or the whole upload
   std::uint64_t part = 0;
   std::int64_t expires_unix_s = 0;

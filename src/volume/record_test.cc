@@ -57,6 +57,18 @@ TEST(Record, ParsesWhatItEncoded) {
   EXPECT_EQ(part_value(part), b3::subtree(payload, 5 * 1024));
 }
 
+TEST(Record, AHoldHasAnAddressAndNothingToHash) {
+  for (const RecordKind kind : {RecordKind::HoldAdded, RecordKind::HoldRemoved}) {
+    Record record;
+    record.kind = kind;
+    record.address = b3::hash(sample_bytes(3, 1));
+    record.tenant = std::string(kTenantBytes, 't');
+    record.killed = 5;
+    EXPECT_EQ(parse_record(encoded(record), kSpot), record);
+    EXPECT_EQ(first_bad_group(record, {}), std::nullopt);
+  }
+}
+
 TEST(Record, NoFlippedBitIsBelieved) {
   const Record record = object_record(sample_bytes(70000, 3));
   const std::vector<std::byte> bytes = encoded(record);

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "platform/disk_error.h"
+
 namespace ron::volume {
 namespace {
 
@@ -15,6 +17,8 @@ using platform::Task;
 
 constexpr std::string_view kIndexPrefix = "index.";
 constexpr std::size_t kRecordsPerWrite = 256;
+constexpr int kHeadTries = 3;
+constexpr std::uint64_t kUnknownEnd = UINT64_MAX;  // of a segment that cannot be opened
 
 std::string parent_of(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
@@ -134,13 +138,22 @@ Task<Result<void>> Recovery::create_identity() {
 Task<Result<Recovery::Surveyed>> Recovery::open_segment(std::uint64_t number) {
   auto file = co_await state_->host().disk.open(state_->segment_path(number),
                                                 {OpenMode::ReadExisting, false});
-  if (!file) co_return base::fail(std::move(file.error()));
-  auto size = co_await (*file)->size();
-  if (!size) co_return base::fail(std::move(size.error()));
-  auto bytes = co_await (*file)->read_at(0, base::Buffer(kSegmentHeadBytes));
-  if (!bytes) co_return base::fail(std::move(bytes.error()));
+  Result<std::uint64_t> size = 0;
+  if (file) size = co_await (*file)->size();
+  if (!file || !size) {
+    base::Error why = file ? std::move(size.error()) : std::move(file.error());
+    if (!platform::is_medium_error(why)) co_return base::fail(std::move(why));
+    state_->report_trouble(why);
+    co_return Surveyed{set_aside_segment(number, std::move(why)), kUnknownEnd, std::nullopt};
+  }
   Segment segment{number, {}, std::move(*file)};
-  const auto head = parse_segment_head(bytes->view());
+  auto bytes = co_await read_head(segment.file);
+  if (!bytes && !platform::is_medium_error(bytes.error())) {
+    co_return base::fail(std::move(bytes.error()));
+  }
+  // A head that cannot be read is like one that does not check.
+  if (!bytes) state_->report_trouble(bytes.error());
+  const auto head = bytes ? parse_segment_head(bytes->view()) : std::nullopt;
   if (head && head->segment == number) {
     if (state_->identity == Identity{}) state_->identity = head->volume;
     if (head->volume != state_->identity) {
@@ -150,6 +163,13 @@ Task<Result<Recovery::Surveyed>> Recovery::open_segment(std::uint64_t number) {
     segment.closes = head->closes;
   }
   co_return Surveyed{std::make_shared<Segment>(std::move(segment)), *size, std::nullopt};
+}
+
+Task<Result<base::Buffer>> Recovery::read_head(std::shared_ptr<platform::File> file) {
+  for (int tries = 1;; ++tries) {
+    auto bytes = co_await file->read_at(0, base::Buffer(kSegmentHeadBytes));
+    if (bytes || tries == kHeadTries) co_return bytes;
+  }
 }
 
 // All segments in order, with what their heads say about each other.
@@ -194,7 +214,7 @@ Task<Result<void>> Recovery::remove_void(Survey* survey) {
       auto removed =
           co_await state_->host().disk.remove(state_->segment_path(surveyed.segment->number));
       removed_any = removed_any || removed.has_value();
-    } else if (surveyed.end && surveyed.size > *surveyed.end) {
+    } else if (surveyed.end && surveyed.size > *surveyed.end && !surveyed.segment->set_aside) {
       static_cast<void>(co_await cut_off(&surveyed, *surveyed.end));
     }
   }
@@ -251,8 +271,12 @@ Task<void> Recovery::destroy_index(std::uint64_t generation) {
 bool Recovery::ahead_of_log(const Survey& survey, const Ledger& ledger) {
   const auto at = std::ranges::find(survey, ledger.meta.segment,
                                     [](const Surveyed& s) { return s.segment->number; });
-  if (at == survey.end()) return ledger.segments.contains(ledger.meta.segment);
-  return std::min(at->size, at->end.value_or(at->size)) < ledger.meta.offset;
+  if (at == survey.end()) {
+    // One that holds nothing live was on its way out.
+    const auto entry = ledger.segments.find(ledger.meta.segment);
+    return entry != ledger.segments.end() && entry->second.live_bytes != 0;
+  }
+  return !at->segment->set_aside && at->limit() < ledger.meta.offset;
 }
 
 Task<Result<void>> Recovery::open_index(const Survey* survey) {
@@ -289,13 +313,17 @@ Task<Result<void>> Recovery::open_index(const Survey* survey) {
     auto settled = co_await settle(index.get(), &ledger);
     if (!settled) co_return settled;
   }
+  if (index) {
+    auto forgotten = co_await forget_removed(survey, index.get(), &ledger);
+    if (!forgotten) co_return forgotten;
+  }
   const LogPosition from{ledger.meta.segment, ledger.meta.offset};
   if (!index || ahead_of_log(*survey, ledger)) {
     state_->set_index(std::move(index), newest, std::move(ledger));
     state_->report_damaged_index();
     co_return Result<void>();
   }
-  auto replayed = co_await apply_log(survey, from, index.get(), &ledger, Draft::Mode::Apply);
+  auto replayed = co_await apply_log(survey, from, {index.get(), &ledger, Draft::Mode::Apply});
   if (!replayed && replayed.error().code != Code::IntegrityFail) co_return replayed;
   state_->set_index(std::move(index), newest, std::move(ledger));
   if (!replayed) {
@@ -304,6 +332,23 @@ Task<Result<void>> Recovery::open_index(const Survey* survey) {
     state_->set_readable(true);
   }
   co_return Result<void>();
+}
+
+// Segments that were removed before the index was told: nothing refers to them any more.
+Task<Result<void>> Recovery::forget_removed(const Survey* survey, platform::KeyValue* index,
+                                            Ledger* ledger) {
+  platform::KeyValueBatch batch;
+  std::erase_if(ledger->segments, [&](const auto& known) {
+    const auto& [number, entry] = known;
+    const bool exists = std::ranges::any_of(
+        *survey, [&](const Surveyed& one) { return one.segment->number == number; });
+    if (exists || entry.live_bytes != 0) return false;
+    batch.erase(segment_key(number));
+    return true;
+  });
+  if (batch.empty()) co_return Result<void>();
+  auto written = co_await index->write(std::move(batch));
+  co_return written;
 }
 
 Task<Result<void>> Recovery::rebuild() {
@@ -316,7 +361,9 @@ Task<Result<void>> Recovery::rebuild() {
   auto index = co_await make_index(generation);
   if (!index) co_return base::fail(std::move(index.error()));
   Ledger ledger;
-  auto collected = co_await apply_log(&*surveyed, {}, index->get(), &ledger, Draft::Mode::Collect);
+  state_->unreadable_bytes.store(0, std::memory_order_relaxed);
+  auto collected =
+      co_await apply_log(&*surveyed, {}, {index->get(), &ledger, Draft::Mode::Collect});
   if (!collected) co_return collected;
   auto settled = co_await settle(index->get(), &ledger);
   if (!settled) co_return settled;
@@ -339,25 +386,34 @@ Task<Result<void>> Recovery::inspect(platform::KeyValue* index, Ledger* ledger) 
   if (!surveyed) co_return base::fail(std::move(surveyed.error()));
   std::erase_if(*surveyed, [](const Surveyed& segment) { return segment.end == 0; });
   for (const Surveyed& segment : *surveyed) state_->add_segment(segment.segment);
-  auto applied = co_await apply_log(&*surveyed, {}, index, ledger, Draft::Mode::Collect);
+  auto applied = co_await apply_log(&*surveyed, {}, {index, ledger, Draft::Mode::Collect});
   if (!applied) co_return applied;
   auto settled = co_await settle(index, ledger);
   co_return settled;
 }
 
-Task<Result<void>> Recovery::apply_log(const Survey* survey, LogPosition from,
-                                       platform::KeyValue* index, Ledger* ledger,
-                                       Draft::Mode mode) {
+Task<Result<void>> Recovery::apply_log(const Survey* survey, LogPosition from, Target target) {
   end_ = from;
   next_segment_ = std::max(next_segment_, from.segment + 1);
+  bool incomplete = false;
   for (const Surveyed& surveyed : *survey) {
     const std::uint64_t number = surveyed.segment->number;
+    const bool known = target.ledger->segments.contains(number);
+    if (surveyed.segment->set_aside) {
+      incomplete = incomplete || !known;
+      // The next segment must not say that the log ended before this one.
+      if (number >= from.segment) end_ = {number, kUnknownEnd};
+      continue;
+    }
     if (number < from.segment) {
-      ledger->segments.try_emplace(number, SegmentEntry{surveyed.size, 0});
+      if (!known && surveyed.limit() > kSegmentHeadBytes) {
+        co_return base::fail(damaged_index("it does not know " + segment_name(number)));
+      }
+      target.ledger->segments.try_emplace(number, SegmentEntry{surveyed.limit(), 0});
       continue;
     }
     const std::uint64_t begin = number == from.segment ? from.offset : kSegmentHeadBytes;
-    auto end = co_await apply_segment(surveyed, begin, index, ledger, mode);
+    auto end = co_await apply_segment(surveyed, begin, target);
     if (!end) co_return base::fail(std::move(end.error()));
     if (!surveyed.end && *end <= kSegmentHeadBytes) {
       // Begun and never used. Its head may not be on the medium, so the log does not end here; the
@@ -366,25 +422,28 @@ Task<Result<void>> Recovery::apply_log(const Survey* survey, LogPosition from,
       continue;
     }
     end_ = {number, *end};
-    ledger->segments[number].bytes = *end;
+    target.ledger->segments[number].bytes = *end;
   }
+  state_->set_incomplete(incomplete);
   co_return Result<void>();
 }
 
 // Applies the segment's records from `begin` on; where they end.
 Task<Result<std::uint64_t>> Recovery::apply_segment(Surveyed surveyed, std::uint64_t begin,
-                                                    platform::KeyValue* index, Ledger* ledger,
-                                                    Draft::Mode mode) {
+                                                    Target target) {
   const bool closed = surveyed.end.has_value();
-  const std::uint64_t limit = closed ? std::min(*surveyed.end, surveyed.size) : surveyed.size;
+  const std::uint64_t limit = surveyed.limit();
   SegmentScanner scanner(surveyed.segment, state_->identity.seal, begin, limit);
   std::vector<FoundRecord> sure;
   std::vector<FoundRecord> tail;  // not known to be synced: a batch, or what damage left of one
   std::uint64_t durable = begin;
   for (;;) {
     auto found = co_await scanner.next();
-    if (!found) co_return base::fail(std::move(found.error()));
-    const bool last = !*found;
+    if (!found && !platform::is_medium_error(found.error())) {
+      co_return base::fail(std::move(found.error()));
+    }
+    if (!found) report_unreadable(surveyed.segment->number, limit - scanner.position());
+    const bool last = !found || !*found;
     if (!last) {
       durable = std::max(durable, (*found)->record.durable_before);
       tail.push_back(std::move(**found));
@@ -395,82 +454,45 @@ Task<Result<std::uint64_t>> Recovery::apply_segment(Surveyed surveyed, std::uint
     std::move(tail.begin(), known, std::back_inserter(sure));
     tail.erase(tail.begin(), known);
     if (sure.size() >= kRecordsPerWrite || last) {
-      auto applied = co_await apply_records(&sure, sure.empty() ? begin : sure.back().end(), index,
-                                            ledger, mode);
+      auto applied =
+          co_await apply_records(&sure, sure.empty() ? begin : sure.back().end(), target);
       if (!applied) co_return base::fail(std::move(applied.error()));
       sure.clear();
     }
     if (last) break;
   }
-  std::uint64_t end = limit;
+  if (scanner.unreadable_bytes() != 0) {
+    report_unreadable(surveyed.segment->number, scanner.unreadable_bytes());
+  }
   if (!closed && !inspecting_) {
-    const std::uint64_t unsure = std::min(durable, limit);
-    auto accepted = co_await accept_tail(&scanner, &tail, unsure);
-    if (!accepted) co_return base::fail(std::move(accepted.error()));
-    end = *accepted;
-    const std::uint64_t from = unsure > kSegmentHeadBytes ? unsure : 0;  // the head, too
-    auto secured = co_await secure(surveyed.segment, end > unsure ? from : end, end);
-    if (!secured) co_return base::fail(std::move(secured.error()));
+    auto end =
+        co_await apply_tail(&scanner, std::move(tail), surveyed, std::min(durable, limit), target);
+    co_return end;
   }
-  auto applied = co_await apply_records(&tail, end, index, ledger, mode);
+  auto applied = co_await apply_records(&tail, limit, target);
   if (!applied) co_return base::fail(std::move(applied.error()));
-  co_return end;
+  co_return limit;
 }
 
-// Leaves the records from `begin` on that follow each other and are whole; where they end.
-Task<Result<std::uint64_t>> Recovery::accept_tail(SegmentScanner* scanner,
-                                                  std::vector<FoundRecord>* tail,
-                                                  std::uint64_t begin) {
-  std::uint64_t end = begin;
-  std::size_t accepted = 0;
-  for (const FoundRecord& found : *tail) {
-    if (!found.follows(end)) break;
-    auto payload = co_await scanner->payload(found.place);
-    if (!payload) co_return base::fail(std::move(payload.error()));
-    if (first_bad_group(found.record, payload->view())) break;
-    end = found.end();
-    ++accepted;
-  }
-  tail->resize(accepted);
-  co_return end;
-}
-
-// What a process that died has written, or cut off, may look so although the medium has it
-// otherwise, and if a sync of it has failed, syncing again would not change that. So the bytes are
-// written once more, to the same place, and the end is set again.
-Task<Result<void>> Recovery::secure(SegmentPtr segment, std::uint64_t begin, std::uint64_t end) {
-  auto file = co_await state_->host().disk.open(state_->segment_path(segment->number),
-                                                {OpenMode::WriteExisting, false});
-  if (!file) co_return base::fail(std::move(file.error()));
-  for (std::uint64_t at = begin; at < end;) {
-    const auto bytes =
-        static_cast<std::size_t>(std::min<std::uint64_t>(end - at, kMaxPayloadBytes));
-    auto read = co_await (*file)->read_at(at, base::Buffer(bytes));
-    if (!read) co_return base::fail(std::move(read.error()));
-    if (read->size() != bytes) co_return base::fail(Code::StorageBusy, "a segment shrinks");
-    auto written = co_await (*file)->write_at(at, std::move(*read));
-    if (!written) co_return base::fail(std::move(written.error()));
-    at += bytes;
-  }
-  auto cut = co_await (*file)->truncate(end);
-  if (!cut) co_return cut;
-  auto synced = co_await (*file)->sync();
-  co_return synced;
+void Recovery::report_unreadable(std::uint64_t segment, std::uint64_t bytes) {
+  state_->unreadable_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  state_->report_trouble({Code::StorageBusy, "cannot read " + std::to_string(bytes) +
+                                                 " bytes of '" + state_->segment_path(segment) +
+                                                 "': records in them are left out"});
 }
 
 Task<Result<void>> Recovery::apply_records(const std::vector<FoundRecord>* records,
-                                           std::uint64_t end, platform::KeyValue* index,
-                                           Ledger* ledger, Draft::Mode mode) {
+                                           std::uint64_t end, Target target) {
   if (records->empty()) co_return Result<void>();
-  Draft draft(index, ledger, mode);
+  Draft draft(target.index, target.ledger, target.mode);
   for (const FoundRecord& found : *records) {
     auto applied = co_await draft.apply(&found.record, found.place);
     if (!applied) co_return applied;
   }
   draft.set_position(records->front().place.segment, end);
-  auto written = co_await index->write(draft.take_batch());
+  auto written = co_await target.index->write(draft.take_batch());
   if (!written) co_return written;
-  draft.commit(*ledger);
+  draft.commit(*target.ledger);
   co_return Result<void>();
 }
 

@@ -3,12 +3,17 @@
 //
 // Where the log ends. A segment that a later one closes ends where that says, and everything up to
 // there was synced. In the last one, records that end at or below some record's durable_before were
-// synced too; behind them lies at most one batch nobody was told about, of which the records up to
-// the first that is missing or torn are taken. So what a start has accepted is a prefix of what was
-// written, and since it is written again, synced and closed by the next segment, every later start
-// agrees.
+// synced too; behind them lies at most one batch that somebody may have been told about, of which
+// the records that check are taken (see tail.h). What is not taken is copied to the folder
+// `quarantine` and then cut off or blanked, and what is taken is written again, synced and closed
+// by the next segment: so every later start agrees.
+//
+// What the medium does not give is passed over and reported: a start must not fail because of one
+// sector. A segment that cannot even be opened is set aside; should the index not know it, look-ups
+// say that they may miss something, and the next start that can open it makes the index anew.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +24,7 @@
 #include "volume/index.h"
 #include "volume/segment.h"
 #include "volume/state.h"
+#include "volume/tail.h"
 
 namespace ron::volume {
 
@@ -49,8 +55,18 @@ class Recovery {
     SegmentPtr segment;
     std::uint64_t size = 0;
     std::optional<std::uint64_t> end;
+    // Behind what counts, or may.
+    [[nodiscard]] std::uint64_t limit() const noexcept {
+      return std::min(size, end.value_or(size));
+    }
   };
   using Survey = std::vector<Surveyed>;
+  // What records are applied to, and how.
+  struct Target {
+    platform::KeyValue* index;
+    Ledger* ledger;
+    Draft::Mode mode;
+  };
 
   platform::Task<base::Result<void>> make_directories();
   platform::Task<base::Result<void>> find_identity();
@@ -59,6 +75,7 @@ class Recovery {
   platform::Task<base::Result<void>> create_identity();
   platform::Task<base::Result<Survey>> survey();
   platform::Task<base::Result<Surveyed>> open_segment(std::uint64_t number);
+  platform::Task<base::Result<base::Buffer>> read_head(std::shared_ptr<platform::File> file);
   platform::Task<base::Result<void>> remove_void(Survey* survey);
 
   [[nodiscard]] static bool ahead_of_log(const Survey& survey, const Ledger& ledger);
@@ -66,22 +83,26 @@ class Recovery {
   platform::Task<base::Result<std::vector<std::uint64_t>>> generations();
   platform::Task<base::Result<IndexPtr>> make_index(std::uint64_t generation);
   platform::Task<void> destroy_index(std::uint64_t generation);
+  static platform::Task<base::Result<void>> forget_removed(const Survey* survey,
+                                                           platform::KeyValue* index,
+                                                           Ledger* ledger);
 
   // Applies every record behind `from`; `end_` is where the log ends then.
   platform::Task<base::Result<void>> apply_log(const Survey* survey, LogPosition from,
-                                               platform::KeyValue* index, Ledger* ledger,
-                                               Draft::Mode mode);
+                                               Target target);
   platform::Task<base::Result<std::uint64_t>> apply_segment(Surveyed surveyed, std::uint64_t begin,
-                                                            platform::KeyValue* index,
-                                                            Ledger* ledger, Draft::Mode mode);
+                                                            Target target);
   platform::Task<base::Result<void>> apply_records(const std::vector<FoundRecord>* records,
-                                                   std::uint64_t end, platform::KeyValue* index,
-                                                   Ledger* ledger, Draft::Mode mode);
-  platform::Task<base::Result<std::uint64_t>> accept_tail(SegmentScanner* scanner,
-                                                          std::vector<FoundRecord>* tail,
-                                                          std::uint64_t begin);
-  platform::Task<base::Result<void>> secure(SegmentPtr segment, std::uint64_t begin,
-                                            std::uint64_t end);
+                                                   std::uint64_t end, Target target);
+  platform::Task<base::Result<std::uint64_t>> apply_tail(SegmentScanner* scanner,
+                                                         std::vector<FoundRecord> records,
+                                                         Surveyed surveyed, std::uint64_t begin,
+                                                         Target target);
+  platform::Task<base::Result<void>> draft_tail(Draft* draft, Tail* tail, std::uint64_t begin);
+  platform::Task<base::Result<void>> withhold_rotten(Draft* draft, const Tail* tail);
+  // Copies what does not count to files; false if that was not possible.
+  platform::Task<bool> quarantine_rest(Surveyed surveyed, const Tail* tail, std::uint64_t begin);
+  void report_unreadable(std::uint64_t segment, std::uint64_t bytes);
   platform::Task<base::Result<void>> cut_off(const Surveyed* surveyed, std::uint64_t end);
 
   VolumeState* state_;
@@ -90,7 +111,7 @@ class Recovery {
   bool inspecting_ = false;
 };
 
-// Removes parts nobody needs from an index made in Collect mode, and adds everything up.
+// Removes parts and holds nobody needs from an index made in Collect mode, and adds everything up.
 platform::Task<base::Result<void>> settle(platform::KeyValue* index, Ledger* ledger);
 
 }  // namespace ron::volume

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
+#include "platform/disk_error.h"
 #include "runtime/metric_names.h"
+#include "volume/files.h"
 
 namespace ron::volume {
 namespace {
@@ -17,6 +20,16 @@ constexpr base::Duration kLookEvery = 50ms;  // for requests, which somebody wai
 constexpr base::Duration kPaceWait = 10s;
 constexpr std::uint64_t kPaceBytes = 1 * base::kMiB;  // asked for at once, as timers are coarse
 constexpr std::array kCheckedKeys = {kObjectKeys, kPartKeys};
+constexpr std::string_view kFinishedName = "SCRUBBED";
+
+// The file: Unix time in seconds, in digits, and a newline.
+std::optional<std::int64_t> parse_finished(std::string_view text) {
+  std::int64_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  const bool whole =
+      error == std::errc() && std::string_view(end, text.data() + text.size()) == "\n";
+  return whole && seconds > 0 ? std::optional(seconds) : std::nullopt;
+}
 
 }  // namespace
 
@@ -36,9 +49,8 @@ ScrubProgress Scrubber::progress() const {
   progress.found = found_.load(std::memory_order_relaxed);
   progress.passes = passes_.load(std::memory_order_acquire);
   if (progress.running && progress.bytes_done > 0) {
-    const std::int64_t now = state_->host().clock.unix_ms() / 1000;
     const auto spent =
-        static_cast<std::uint64_t>(std::max<std::int64_t>(0, now - progress.started_unix_s));
+        static_cast<std::uint64_t>(std::max<std::int64_t>(0, unix_s() - progress.started_unix_s));
     const std::uint64_t left =
         progress.bytes_total - std::min(progress.bytes_total, progress.bytes_done);
     const std::uint64_t rate = progress.bytes_done / std::max<std::uint64_t>(1, spent);
@@ -47,28 +59,57 @@ ScrubProgress Scrubber::progress() const {
   return progress;
 }
 
+Task<void> Scrubber::load_finished() {
+  const std::string path = state_->options().directory + "/" + std::string(kFinishedName);
+  auto file = co_await state_->host().disk.open(path, {platform::OpenMode::ReadExisting, false});
+  if (!file) co_return;
+  auto text = co_await (*file)->read_at(0, base::Buffer(base::Buffer::kPageBytes));
+  if (!text) co_return;
+  last_unix_s_ = parse_finished(base::as_text(text->view())).value_or(0);
+  finished_unix_s_.store(last_unix_s_, std::memory_order_relaxed);
+}
+
+Task<void> Scrubber::save_finished(std::int64_t when) {
+  last_unix_s_ = when;
+  const std::string text = std::to_string(when) + "\n";
+  base::Buffer bytes(text.size());
+  std::ranges::copy(base::as_bytes(text), bytes.data());
+  auto saved = co_await replace_file(&state_->host().disk, state_->options().directory,
+                                     std::string(kFinishedName), std::move(bytes));
+  if (!saved) state_->report_trouble(saved.error());
+}
+
+bool Scrubber::due() const {
+  const base::Duration every = state_->tuning().scrub_every;
+  if (every <= base::Duration{}) return false;
+  const std::int64_t passed = unix_s() - last_unix_s_;
+  // A clock that was set back says nothing: better early than never.
+  return passed < 0 || std::chrono::seconds(passed) >= every;
+}
+
 Task<void> Scrubber::run(runtime::Shutdown shutdown) {
-  platform::TimePoint last = platform::Executor::current()->now();
+  co_await load_finished();
+  const bool is_new = last_unix_s_ == 0 && state_->segments().empty();
+  if (is_new && state_->tuning().scrub_every > base::Duration{}) co_await save_finished(unix_s());
   for (;;) {
     const runtime::Waited waited =
         co_await runtime::wait_stop(shutdown, runtime::Deadline::in(kLookEvery));
     if (waited == runtime::Waited::Ready) co_return;
     if (state_->recovering()) continue;
-    const platform::TimePoint now = platform::Executor::current()->now();
-    const base::Duration every = state_->tuning().scrub_every;
-    const bool due = every > base::Duration{} && now - last >= every;
-    if (!due && !requested_.exchange(false, std::memory_order_acq_rel)) continue;
-    last = now;
+    if (!requested_.exchange(false, std::memory_order_acq_rel) && !due()) continue;
     auto done = co_await pass(shutdown);
     running_.store(false, std::memory_order_release);
     if (!done) {
       state_->report_trouble(done.error());
       if (done.error().code == base::Code::IntegrityFail) state_->report_damaged_index();
     }
-    const bool finished = finished_unix_s_.load(std::memory_order_relaxed) != 0;
-    if (finished) passes_.fetch_add(1, std::memory_order_release);
+    const std::int64_t finished = finished_unix_s_.load(std::memory_order_relaxed);
+    if (finished != 0) {
+      co_await save_finished(finished);
+      passes_.fetch_add(1, std::memory_order_release);
+    }
     // The index was found to be damaged: again, once it has been made anew.
-    if (!finished && state_->recovering()) request();
+    if (finished == 0 && state_->recovering()) request();
   }
 }
 
@@ -80,7 +121,7 @@ Task<Result<void>> Scrubber::pass(runtime::Shutdown shutdown) {
   done_.store(0, std::memory_order_relaxed);
   found_.store(0, std::memory_order_relaxed);
   finished_unix_s_.store(0, std::memory_order_relaxed);
-  started_unix_s_.store(state_->host().clock.unix_ms() / 1000, std::memory_order_relaxed);
+  started_unix_s_.store(unix_s(), std::memory_order_relaxed);
   running_.store(true, std::memory_order_release);
   for (const auto& [number, entry] : entries) {
     if (shutdown.requested() || state_->recovering()) co_return Result<void>();
@@ -92,7 +133,7 @@ Task<Result<void>> Scrubber::pass(runtime::Shutdown shutdown) {
     if (!checked) state_->report_trouble(checked.error());  // unreadable: the others still count
     done_.store(before + entry.bytes, std::memory_order_relaxed);
   }
-  finished_unix_s_.store(state_->host().clock.unix_ms() / 1000, std::memory_order_relaxed);
+  finished_unix_s_.store(unix_s(), std::memory_order_relaxed);
   co_return Result<void>();
 }
 
@@ -141,7 +182,13 @@ Task<Result<void>> Scrubber::check_segment(SegmentPtr segment, std::uint64_t end
     if (!*counts) continue;
     live += place.stored_bytes();
     auto payload = co_await scanner.payload(place);
-    if (!payload) co_return base::fail(std::move(payload.error()));
+    if (!payload && !platform::is_medium_error(payload.error())) {
+      co_return base::fail(std::move(payload.error()));
+    }
+    if (!payload) {  // whoever reads it is told the same; the others still count
+      state_->report_trouble(payload.error());
+      continue;
+    }
     const auto bad = first_bad_group(record, payload->view());
     if (!bad) continue;
     auto reported = co_await reader_->report_record(&record, place, *bad);
@@ -196,7 +243,11 @@ Task<Result<void>> Scrubber::check_entry(SegmentPtr segment, std::string key, st
   }
   if (place.segment != segment->number || place.offset >= end) co_return Result<void>();
   auto stored = co_await read_record(segment, state_->identity.seal, place);
-  if (stored || stored.error().code != base::Code::IntegrityFail) co_return Result<void>();
+  if (stored) co_return Result<void>();
+  if (stored.error().code != base::Code::IntegrityFail) {
+    state_->report_trouble(stored.error());
+    co_return Result<void>();
+  }
   auto reported = co_await reader_->report_record(&means, place, 0);
   if (reported) found_.fetch_add(*reported, std::memory_order_relaxed);
   co_return Result<void>();

@@ -16,7 +16,9 @@
 namespace ron::volume {
 
 // One run() at a time, on any executor; progress and requests from any thread. Reads past the page
-// cache where that is possible. State and reader outlive it.
+// cache where that is possible. When a pass is over is written to the file SCRUBBED, so that the
+// time to the next one counts from it in whatever process; without it the next is due at once,
+// unless the volume is new. State and reader outlive it.
 class Scrubber {
  public:
   Scrubber(VolumeState* state, Reader* reader, runtime::Meters& meters);
@@ -29,6 +31,10 @@ class Scrubber {
   [[nodiscard]] ScrubProgress progress() const;
 
  private:
+  platform::Task<void> load_finished();
+  platform::Task<void> save_finished(std::int64_t when);
+  [[nodiscard]] std::int64_t unix_s() const { return state_->host().clock.unix_ms() / 1000; }
+  [[nodiscard]] bool due() const;
   platform::Task<base::Result<void>> pass(runtime::Shutdown shutdown);
   platform::Task<base::Result<void>> check_segment(SegmentPtr segment, std::uint64_t end,
                                                    runtime::Shutdown shutdown);
@@ -51,6 +57,7 @@ class Scrubber {
   std::atomic<std::uint64_t> passes_ = 0;
   std::atomic<std::int64_t> started_unix_s_ = 0;
   std::atomic<std::int64_t> finished_unix_s_ = 0;
+  std::int64_t last_unix_s_ = 0;  // when a pass was last over, in any process; 0: never
 };
 
 }  // namespace ron::volume

@@ -5,6 +5,8 @@
 
 #include "b3/hash.h"
 #include "base/encoding.h"
+#include "platform/disk_error.h"
+#include "runtime/deadline.h"
 #include "volume/codec.h"
 
 namespace ron::volume {
@@ -15,12 +17,46 @@ constexpr std::string_view kSegmentSuffix = ".seg";
 constexpr std::size_t kNumberDigits = 10;
 constexpr std::string_view kIdentityTitle = "ron volume 1\n";
 constexpr std::uint64_t kPage = base::Buffer::kPageBytes;
+// How often a page is asked for before it counts as unreadable, and how long to wait in between.
+constexpr int kPageTries = 3;
+constexpr base::Duration kPageTryEvery = std::chrono::milliseconds(20);
 
 base::ByteView checksum_bytes(const base::ObjectId& hash) {
   return base::ByteView(hash.digest()).first(kChecksumBytes);
 }
 
+// A file that could not be opened.
+class UnopenedFile final : public platform::File {
+ public:
+  explicit UnopenedFile(base::Error why) : why_(std::move(why)) {}
+
+  platform::Task<base::Result<base::Buffer>> read_at(std::uint64_t, base::Buffer) override {
+    co_return base::fail(why_);
+  }
+  std::optional<std::size_t> try_read_at(std::uint64_t, base::MutableBytes) noexcept override {
+    return std::nullopt;
+  }
+  platform::Task<base::Result<std::vector<base::Buffer>>> write_gather(
+      std::uint64_t, std::vector<base::Buffer>) override {
+    co_return base::fail(why_);
+  }
+  platform::Task<base::Result<void>> sync() override { co_return base::fail(why_); }
+  platform::Task<base::Result<std::uint64_t>> size() override { co_return base::fail(why_); }
+  platform::Task<base::Result<void>> truncate(std::uint64_t) override {
+    co_return base::fail(why_);
+  }
+  base::Result<bool> try_lock(platform::FileLock) override { return base::fail(why_); }
+
+ private:
+  const base::Error why_;
+};
+
 }  // namespace
+
+SegmentPtr set_aside_segment(std::uint64_t number, base::Error why) {
+  auto file = std::make_shared<UnopenedFile>(std::move(why));
+  return std::make_shared<Segment>(Segment{number, {}, std::move(file), true});
+}
 
 std::string encode(const SegmentHead& head) {
   FieldWriter out;
@@ -123,23 +159,66 @@ SegmentScanner::SegmentScanner(SegmentPtr segment, Seal seal, std::uint64_t begi
       position_(aligned(std::max<std::uint64_t>(begin, kSegmentHeadBytes))),
       end_(end) {}
 
-// At least `bytes` from `offset` on, fewer at the end of the file. Valid until the next call.
-// Whole pages at page boundaries are read, as a direct file wants it.
+// At least `bytes` from `offset` on, fewer at the end of the file and before a page that cannot be
+// read. Valid until the next call.
 platform::Task<base::Result<base::ByteView>> SegmentScanner::window_at(std::uint64_t offset,
                                                                        std::size_t bytes) {
-  const bool covered =
-      offset >= window_offset_ && offset + bytes <= window_offset_ + window_.size();
+  const std::uint64_t window_end = window_offset_ + window_.size();
+  const bool covered = offset >= window_offset_ &&
+                       (offset + bytes <= window_end || (window_ended_by_ && offset < window_end));
   if (!covered) {
-    window_offset_ = offset / kPage * kPage;
-    auto read = co_await segment_->file->read_at(window_offset_, base::Buffer(kWindowBytes));
-    if (!read) {
-      window_.resize(0);
-      co_return base::fail(std::move(read.error()));
-    }
-    window_ = std::move(*read);
+    auto filled = co_await fill_window(offset / kPage * kPage);
+    if (!filled) co_return base::fail(std::move(filled.error()));
   }
   const std::uint64_t skip = std::min<std::uint64_t>(offset - window_offset_, window_.size());
   co_return window_.view().subspan(static_cast<std::size_t>(skip));
+}
+
+// Whole pages at page boundaries are read, as a direct file wants it. What the medium does not give
+// at once is asked for page by page, and the window ends at the first that it does not give at all.
+platform::Task<base::Result<void>> SegmentScanner::fill_window(std::uint64_t start) {
+  window_offset_ = start;
+  window_.resize(0);
+  window_ended_by_.reset();
+  auto read = co_await segment_->file->read_at(start, base::Buffer(kWindowBytes));
+  if (read) {
+    window_ = std::move(*read);
+    co_return base::Result<void>();
+  }
+  if (!platform::is_medium_error(read.error())) co_return base::fail(std::move(read.error()));
+  base::Buffer pages(kWindowBytes);
+  std::size_t filled = 0;
+  while (filled < kWindowBytes) {
+    auto page = co_await read_page(start + filled);
+    if (!page) {
+      window_ended_by_ = std::move(page.error());
+      break;
+    }
+    if (page->size() != 0) std::memcpy(pages.data() + filled, page->data(), page->size());
+    filled += page->size();
+    if (page->size() < kPage) break;  // the end of the file
+  }
+  pages.resize(filled);
+  window_ = std::move(pages);
+  co_return base::Result<void>();
+}
+
+platform::Task<base::Result<base::Buffer>> SegmentScanner::read_page(std::uint64_t start) {
+  for (int tries = 1;; ++tries) {
+    auto page = co_await segment_->file->read_at(start, base::Buffer(kPage));
+    if (page || tries == kPageTries) co_return page;
+    co_await runtime::sleep_for(kPageTryEvery);
+  }
+}
+
+// Goes on behind the page that ended the window.
+base::Result<void> SegmentScanner::skip_unreadable_page() {
+  const std::uint64_t behind = window_offset_ + window_.size() + kPage;
+  skipped_ += std::min(behind, end_) - position_;
+  unreadable_ += kPage;
+  position_ = behind;
+  if (unreadable_ < kMostUnreadableBytes) return {};
+  return base::fail(*window_ended_by_);
 }
 
 // Distance to the next place in the window where a record may start, at least one step.
@@ -167,7 +246,12 @@ platform::Task<base::Result<std::optional<FoundRecord>>> SegmentScanner::next() 
       position_ = found.end();
       co_return found;
     }
-    if (window->size() < kFixedHeadBytes) break;  // the file ends here
+    if (window->size() < kFixedHeadBytes) {
+      if (!window_ended_by_) break;  // the file ends here
+      auto skipped = skip_unreadable_page();
+      if (!skipped) co_return base::fail(std::move(skipped.error()));
+      continue;
+    }
     const std::uint64_t step = next_candidate(*window);
     skipped_ += step;
     position_ += step;
@@ -180,6 +264,9 @@ platform::Task<base::Result<base::Buffer>> SegmentScanner::payload(Place place) 
   if (place.payload_bytes <= kWindowBytes - kPage) {
     auto window = co_await window_at(offset, place.payload_bytes);
     if (!window) co_return base::fail(std::move(window.error()));
+    if (window->size() < place.payload_bytes && window_ended_by_) {
+      co_return base::fail(*window_ended_by_);
+    }
     base::Buffer payload(std::min<std::size_t>(place.payload_bytes, window->size()));
     if (payload.size() != 0) std::memcpy(payload.data(), window->data(), payload.size());
     co_return payload;

@@ -64,8 +64,12 @@ struct Segment {
   std::uint64_t number = 0;
   std::optional<LogPosition> closes;  // nothing: the head is damaged
   std::shared_ptr<platform::File> file;
+  bool set_aside = false;  // it cannot be opened: all that is known of it is that it exists
 };
 using SegmentPtr = std::shared_ptr<const Segment>;
+
+// In place of a segment that cannot be opened: whoever reads from it is told why.
+SegmentPtr set_aside_segment(std::uint64_t number, base::Error why);
 
 // Bytes of the segment, shorter only at the end of the file; without waiting if memory has them.
 // Cancel-safe.
@@ -96,17 +100,20 @@ struct FoundRecord {
 };
 
 // Reads the records of one segment in order, large payloads left out. A place where no valid
-// record starts is skipped up to the next one that is valid. One task at a time; the file outlives
-// it. It holds one window of kWindowBytes.
+// record starts is skipped up to the next one that is valid, and so is a page that the medium does
+// not give. One task at a time; the file outlives it. It holds one window of kWindowBytes.
 class SegmentScanner {
  public:
   static constexpr std::size_t kWindowBytes = 256 * base::kKiB;
   static_assert(kWindowBytes >= kMaxHeadBytes + 2 * base::Buffer::kPageBytes);
+  // A dying disk may take seconds for every page it does not give: beyond this a scan gives up.
+  static constexpr std::uint64_t kMostUnreadableBytes = 1 * base::kMiB;
 
   // Records that start at or behind `begin` and end at or before `end`.
   SegmentScanner(SegmentPtr segment, Seal seal, std::uint64_t begin, std::uint64_t end);
 
-  // The next record, or nothing at the end. Cancel-safe in that a scan may be dropped anywhere.
+  // The next record, or nothing at the end; an error of the disk only when too much of the segment
+  // cannot be read. Cancel-safe in that a scan may be dropped anywhere.
   platform::Task<base::Result<std::optional<FoundRecord>>> next();
   // The payload of the record found last; shorter than it should be only if the file is.
   // Cancel-safe.
@@ -115,9 +122,14 @@ class SegmentScanner {
   [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
   // Bytes in which no record was found.
   [[nodiscard]] std::uint64_t skipped_bytes() const noexcept { return skipped_; }
+  // Of those, what the medium did not give.
+  [[nodiscard]] std::uint64_t unreadable_bytes() const noexcept { return unreadable_; }
 
  private:
   platform::Task<base::Result<base::ByteView>> window_at(std::uint64_t offset, std::size_t bytes);
+  platform::Task<base::Result<void>> fill_window(std::uint64_t start);
+  platform::Task<base::Result<base::Buffer>> read_page(std::uint64_t start);
+  base::Result<void> skip_unreadable_page();
   [[nodiscard]] std::uint64_t next_candidate(base::ByteView window) const noexcept;
 
   SegmentPtr segment_;
@@ -125,8 +137,10 @@ class SegmentScanner {
   std::uint64_t position_;
   std::uint64_t end_;
   std::uint64_t skipped_ = 0;
+  std::uint64_t unreadable_ = 0;
   base::Buffer window_;
   std::uint64_t window_offset_ = 0;
+  std::optional<base::Error> window_ended_by_;  // why the page behind the window cannot be read
 };
 
 }  // namespace ron::volume

@@ -84,6 +84,65 @@ TEST(SegmentScanner, SkipsADamagedRecord) {
   }
 }
 
+Task<void> scan_broken(platform::sim::SimDisk* disk, const Image* image,
+                       std::vector<std::uint64_t> broken, std::vector<std::uint64_t>* sequences,
+                       std::uint64_t* unreadable, bool* gave_up) {
+  auto file = co_await disk->open("/s", {platform::OpenMode::CreateOrOpen, false});
+  auto written = co_await (*file)->write_at(0, buffer_of(image->bytes));
+  EXPECT_TRUE(written.has_value());
+  for (const std::uint64_t at : broken) EXPECT_TRUE(disk->break_sector("/s", at));
+  auto segment = std::make_shared<Segment>(Segment{kNumber, {}, std::move(*file)});
+  SegmentScanner scanner(segment, kSeal, 0, image->bytes.size());
+  for (;;) {
+    auto found = co_await scanner.next();
+    *gave_up = !found;
+    if (!found || !*found) break;
+    sequences->push_back((*found)->record.sequence);
+  }
+  *unreadable = scanner.unreadable_bytes();
+}
+
+struct BrokenScan {
+  std::vector<std::uint64_t> sequences;
+  std::uint64_t unreadable = 0;
+  bool gave_up = false;
+  BrokenScan(const Image& image, std::vector<std::uint64_t> broken) {
+    Machine machine(1);
+    machine.run(scan_broken(&machine.node.disk(), &image, std::move(broken), &sequences,
+                            &unreadable, &gave_up));
+  }
+};
+
+TEST(SegmentScanner, PassesOverAPageThatCannotBeRead) {
+  Image image;
+  for (int i = 0; i < 200; ++i) image.add(3000);
+  for (const std::size_t hit : {0U, 1U, 50U, 100U, 199U}) {
+    const BrokenScan seen(image, {image.offsets[hit] + 100});
+    EXPECT_FALSE(seen.gave_up);
+    EXPECT_EQ(seen.unreadable, base::Buffer::kPageBytes);
+    EXPECT_EQ(std::ranges::count(seen.sequences, hit), 0);
+    EXPECT_GE(seen.sequences.size(), 197U) << "only what begins in the page";
+  }
+}
+
+TEST(SegmentScanner, DoesNotMindWhatALargePayloadLosesInTheMiddle) {
+  Image image;
+  for (const std::size_t size : {10U, 300000U, 20U}) image.add(size);
+  const BrokenScan seen(image, {image.offsets[1] + 150000});
+  EXPECT_EQ(seen.sequences.size(), 3U);
+  EXPECT_EQ(seen.unreadable, 0U);
+}
+
+TEST(SegmentScanner, GivesUpOnASegmentOfWhichTooMuchCannotBeRead) {
+  Image image;
+  for (int i = 0; i < 1000; ++i) image.add(3000);
+  std::vector<std::uint64_t> broken;
+  for (std::uint64_t at = 100'000; at < 2'000'000; at += 512) broken.push_back(at);
+  const BrokenScan seen(image, broken);
+  EXPECT_TRUE(seen.gave_up);
+  EXPECT_EQ(seen.unreadable, SegmentScanner::kMostUnreadableBytes);
+}
+
 TEST(SegmentScanner, StopsWhereTheFileIsCutOff) {
   Image image;
   for (int i = 0; i < 5; ++i) image.add(1000);

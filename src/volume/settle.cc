@@ -25,16 +25,45 @@ void count_live(Ledger& ledger, const Place& place) {
   ledger.segments[place.segment].live_bytes += place.stored_bytes();
 }
 
-Task<Result<bool>> settle_object(platform::KeyValue*, KeyValuePair pair, Ledger* ledger) {
+void count(Usage& usage, const ObjectEntry& object) {
+  usage.bytes += object.length;
+  ++usage.objects;
+}
+
+// The tenant of its own record holds it, unless something newer is recorded of that.
+Task<Result<bool>> settle_object(platform::KeyValue* index, KeyValuePair pair, Ledger* ledger) {
+  const auto id = parse_object_key(pair.first);
   const auto entry = parse_entry<ObjectEntry>(pair.second);
-  if (!entry) co_return base::fail(damaged_index("an object"));
+  if (!id || !entry) co_return base::fail(damaged_index("an object"));
   count_live(*ledger, entry->place);
-  if (entry->present()) {
-    Usage& usage = ledger->usage[entry->tenant];
-    usage.bytes += entry->length;
-    ++usage.objects;
-  }
+  if (!entry->present()) co_return true;
+  count(ledger->total, *entry);
+  auto hold = co_await fetch<HoldEntry>(index, hold_key(*id, entry->tenant));
+  if (!hold) co_return base::fail(std::move(hold.error()));
+  const bool spoken_for = *hold && counts(*entry, **hold);
+  if (!spoken_for) count(ledger->usage[entry->tenant], *entry);
   co_return true;
+}
+
+// What was recorded of an object that had the address before does not count.
+Task<Result<bool>> settle_hold(platform::KeyValue* index, KeyValuePair pair, Ledger* ledger) {
+  const auto key = parse_hold_key(pair.first);
+  const auto hold = parse_entry<HoldEntry>(pair.second);
+  if (!key || !hold) co_return base::fail(damaged_index("a hold"));
+  auto object = co_await fetch<ObjectEntry>(index, object_key(key->id));
+  if (!object) co_return base::fail(std::move(object.error()));
+  if (!*object || !counts(**object, *hold)) co_return false;
+  count_live(*ledger, hold->place);
+  if (hold->state == HoldEntry::State::Held) count(ledger->usage[key->tenant], **object);
+  co_return true;
+}
+
+Task<Result<bool>> settle_hold_mark(platform::KeyValue* index, KeyValuePair pair, Ledger*) {
+  const auto id = parse_hold_mark_key(pair.first);
+  if (!id) co_return base::fail(damaged_index("a mark of holds"));
+  auto object = co_await fetch<ObjectEntry>(index, object_key(*id));
+  if (!object) co_return base::fail(std::move(object.error()));
+  co_return *object && (*object)->present();
 }
 
 Task<Result<bool>> settle_upload(platform::KeyValue* index, KeyValuePair pair, Ledger* ledger) {
@@ -95,6 +124,10 @@ Task<Result<void>> for_each(platform::KeyValue* index, std::string_view prefix, 
 Task<Result<void>> settle(platform::KeyValue* index, Ledger* ledger) {
   auto objects = co_await for_each(index, kObjectKeys, &settle_object, ledger);
   if (!objects) co_return objects;
+  auto holds = co_await for_each(index, kHoldKeys, &settle_hold, ledger);
+  if (!holds) co_return holds;
+  auto marks = co_await for_each(index, kHoldMarkKeys, &settle_hold_mark, ledger);
+  if (!marks) co_return marks;
   auto uploads = co_await for_each(index, kUploadKeys, &settle_upload, ledger);
   if (!uploads) co_return uploads;
   auto parts = co_await for_each(index, kPartKeys, &settle_part, ledger);
@@ -104,6 +137,7 @@ Task<Result<void>> settle(platform::KeyValue* index, Ledger* ledger) {
     sums.put(segment_key(number), encode(entry));
   }
   for (const auto& [tenant, usage] : ledger->usage) sums.put(usage_key(tenant), encode(usage));
+  sums.put(total_key(), encode(ledger->total));
   ledger->meta.complete = true;
   sums.put(meta_key(), encode(ledger->meta));
   auto written = co_await index->write(std::move(sums));

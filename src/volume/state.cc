@@ -4,6 +4,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/about.h"
+
 namespace ron::volume {
 
 VolumeState::VolumeState(platform::Host host, Options options, const runtime::LockDecl& lock_decl)
@@ -92,6 +94,15 @@ Usage VolumeState::usage(std::string_view tenant) const {
   return found != ledger_.usage.end() ? found->second : Usage{};
 }
 
+TenantUsage VolumeState::tenants(std::size_t most) const {
+  TenantUsage found;
+  {
+    const std::lock_guard lock(lock_);
+    for (const auto& [tenant, usage] : ledger_.usage) found.add(tenant, usage, most);
+  }
+  return found;
+}
+
 bool VolumeState::quarantined(const base::ObjectId& id) const {
   if (quarantined_.load(std::memory_order_acquire) == 0) return false;
   const std::lock_guard lock(lock_);
@@ -102,11 +113,10 @@ VolumeStats VolumeState::stats() const {
   VolumeStats stats;
   const std::uint64_t free = free_bytes.load(std::memory_order_relaxed);
   stats.free_bytes = free - std::min(free, tuning().min_free_bytes);
+  stats.unreadable_bytes = unreadable_bytes.load(std::memory_order_relaxed);
   const std::lock_guard lock(lock_);
-  for (const auto& [tenant, usage] : ledger_.usage) {
-    stats.objects += usage.objects;
-    stats.object_bytes += usage.bytes;
-  }
+  stats.objects = ledger_.total.objects;
+  stats.object_bytes = ledger_.total.bytes;
   for (const auto& [number, entry] : ledger_.segments) {
     stats.stored_bytes += entry.bytes;
     stats.dead_bytes += entry.dead_bytes();
@@ -124,6 +134,7 @@ VolumeHealth VolumeState::health() const {
   const std::lock_guard lock(lock_);
   health.writable = health.readable && write_trouble_.empty();
   health.reason = health.readable ? write_trouble_ : "recovering";
+  if (health.reason.empty() && incomplete()) health.reason = "unreadable segments";
   return health;
 }
 
@@ -148,9 +159,11 @@ base::Error VolumeState::for_client(const base::Error& error) {
   };
   // The volume's own words, which name no files.
   if (error.code == Code::Degraded || has(error, "min_free_bytes")) return error;
-  base::Error told = error.code == Code::StorageFull
-                         ? base::Error(Code::StorageFull, "the volume is full")
-                         : base::Error(Code::StorageBusy, "the disk reports errors");
+  base::Error told =
+      error.code == Code::StorageFull
+          ? base::Error(Code::StorageFull,
+                        "the disk is full: " + base::about(free_bytes.load()) + " are free")
+          : base::Error(Code::StorageBusy, "the disk reports errors");
   told.details = error.details;
   const auto add = [&](std::string_view key, std::uint64_t value) {
     if (!has(told, key)) told.details.emplace_back(key, std::to_string(value));

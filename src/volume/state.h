@@ -66,6 +66,7 @@ class VolumeState {
   void commit(const Draft& draft);
   [[nodiscard]] std::map<std::uint64_t, SegmentEntry> segment_entries() const;
   [[nodiscard]] Usage usage(std::string_view tenant) const;
+  [[nodiscard]] TenantUsage tenants(std::size_t most) const;
   [[nodiscard]] bool quarantined(const base::ObjectId& id) const;
   [[nodiscard]] VolumeStats stats() const;
 
@@ -85,6 +86,13 @@ class VolumeState {
   [[nodiscard]] bool index_damaged() const noexcept {
     return index_damaged_.load(std::memory_order_acquire);
   }
+  // Segments that the index knows nothing of cannot be opened: look-ups may miss objects.
+  void set_incomplete(bool incomplete) noexcept {
+    incomplete_.store(incomplete, std::memory_order_release);
+  }
+  [[nodiscard]] bool incomplete() const noexcept {
+    return incomplete_.load(std::memory_order_acquire);
+  }
   void clear_damaged_index() noexcept { index_damaged_.store(false, std::memory_order_release); }
 
   // What a client is told of a failure of the medium: numbers and no file names. The owner gets all
@@ -95,6 +103,8 @@ class VolumeState {
   std::atomic<std::uint64_t> free_bytes = 0;  // as last measured, less what was written
   std::atomic<std::uint64_t> failed_writes =
       0;  // batches that could not be written, since the start
+  // Of segments, that could not be read when they were applied to the index.
+  std::atomic<std::uint64_t> unreadable_bytes = 0;
   // Called by whoever finds damage, on their executor.
   std::function<void(const base::ObjectId&, std::uint64_t group)> on_corrupt;
   // Called by whoever the medium fails, on their executor.
@@ -105,6 +115,7 @@ class VolumeState {
   const Options options_;
   std::atomic<bool> readable_ = false;
   std::atomic<bool> index_damaged_ = false;
+  std::atomic<bool> incomplete_ = false;
   std::atomic<std::uint64_t> quarantined_ = 0;
 
   mutable runtime::Lock lock_;

@@ -1,6 +1,7 @@
 // For the tests of this folder: a volume on a simulated machine, used step by step.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,6 +14,13 @@
 #include "volume/test_support.h"
 
 namespace ron::volume {
+
+// All indexes that the volume may have are gone.
+inline void lose_index(Machine& machine) {
+  for (int i = 1; i < 20; ++i) {
+    machine.node.key_values().damage("/data/index." + std::to_string(i));
+  }
+}
 
 inline Options small_options() {
   Options options;
@@ -29,9 +37,11 @@ inline Options small_options() {
 class Life {
  public:
   Life(Machine& machine, Options options)
+      : Life(machine, std::move(options), machine.node.host()) {}
+  Life(Machine& machine, Options options, platform::Host host)
       : machine_(machine),
         volume_(std::make_unique<DiskVolume>(
-            machine.node.host(), service_.topology, runtime::kJobs, 1024, runtime::kTestLocks[0],
+            host, service_.topology, runtime::kJobs, 1024, runtime::kTestLocks[0],
             std::move(options),
             [this](const base::ObjectId& id, std::uint64_t group) {
               corrupt.emplace_back(id, group);
@@ -39,7 +49,7 @@ class Life {
             [this](std::string_view text) { trouble.emplace_back(text); })) {
     machine_.run(open(volume_.get(), &opened));
     if (!opened) return;
-    start_task(volume_->committer(shutdown));
+    start_task(supervised(volume_.get(), shutdown, &committer_failures));
     start_task(volume_->recoverer(shutdown));
     start_task(volume_->compactor(shutdown));
     start_task(volume_->scrubber(shutdown));
@@ -59,8 +69,21 @@ class Life {
   runtime::Shutdown shutdown;
   std::vector<std::pair<base::ObjectId, std::uint64_t>> corrupt;
   std::vector<std::string> trouble;
+  int committer_failures = 0;
 
  private:
+  // As its supervisor has it: again after a failure.
+  static platform::Task<void> supervised(DiskVolume* volume, runtime::Shutdown shutdown,
+                                         int* failures) {
+    for (;;) {
+      try {
+        co_await volume->committer(shutdown);
+        co_return;
+      } catch (const std::exception&) {
+        ++*failures;
+      }
+    }
+  }
   static platform::Task<void> open(DiskVolume* volume, base::Result<void>* result) {
     *result = co_await volume->open();
   }
@@ -123,9 +146,10 @@ inline Write<Added> put(Machine& machine, DiskVolume& volume, base::ByteView byt
             return volume.put(std::move(object), runtime::Deadline(), std::move(reply));
           }};
 }
-inline Write<std::uint64_t> remove(Machine& machine, DiskVolume& volume, base::ObjectId id) {
-  return {machine, [&](Reply<std::uint64_t> reply) {
-            return volume.remove(id, runtime::Deadline(), std::move(reply));
+inline Write<Removed> remove(Machine& machine, DiskVolume& volume, base::ObjectId id,
+                             std::optional<std::string> tenant = "acme") {
+  return {machine, [&](Reply<Removed> reply) {
+            return volume.remove({id, std::move(tenant)}, runtime::Deadline(), std::move(reply));
           }};
 }
 inline Write<bool> begin(Machine& machine, DiskVolume& volume, Upload upload) {
@@ -153,8 +177,8 @@ inline Write<bool> abort(Machine& machine, DiskVolume& volume, UploadId upload) 
 
 // A whole upload, part by part.
 inline base::Result<Added> store_in_parts(Machine& machine, DiskVolume& volume, UploadId id,
-                                          base::ByteView object) {
-  const Upload upload{id, object.size(), std::nullopt, "acme", 0};
+                                          base::ByteView object, std::int64_t expires_unix_s = 0) {
+  const Upload upload{id, object.size(), std::nullopt, "acme", expires_unix_s};
   static_cast<void>(begin(machine, volume, upload).get());
   for (std::uint64_t part = 0; part < upload.parts(); ++part) {
     const base::ByteView bytes = object.subspan(part * kPartBytes, upload.part_length(part));

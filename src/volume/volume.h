@@ -6,6 +6,9 @@
 // against the address asked for. Who may do what, queues of requests, quotas and caching are the
 // caller's.
 //
+// An object is held by tenants: each put adds the caller's hold, a remove takes it away, and the
+// bytes go with the last one.
+//
 // Writes are taken over by the volume and answered later through a reply, so that a worker never
 // waits for the medium and one synchronisation can serve many of them.
 #pragma once
@@ -83,7 +86,8 @@ struct PartRange {
 
 struct UploadState {
   Upload upload;
-  std::vector<PartRange> arrived;  // ascending, not touching
+  std::vector<PartRange> arrived;           // ascending, not touching
+  std::optional<base::ObjectId> committed;  // as what; nothing else is known of its parts then
 };
 
 // An object as it was found. Cheap to copy; keeps what it needs to read the object alive, even if
@@ -107,6 +111,37 @@ struct Usage {
   friend bool operator==(const Usage&, const Usage&) = default;
 };
 
+// What tenants hold: the largest of them by bytes, and all together. An object counts for everyone
+// who holds it.
+struct TenantUsage {
+  struct Tenant {
+    std::string name;
+    Usage usage;
+  };
+  std::vector<Tenant> largest;  // the largest first
+  Usage all;
+
+  // Keeps the `most` largest.
+  void add(std::string_view name, const Usage& usage, std::size_t most);
+};
+
+// Who wants an object removed: a tenant gives up its hold, or nobody in particular, and then all
+// holds go.
+struct Removal {
+  base::ObjectId id;
+  std::optional<std::string> tenant;
+};
+struct Removed {
+  std::uint64_t length = 0;
+  bool gone = false;  // the bytes, too: nobody holds them any more
+};
+
+// Some of those who hold an object, in order of their names.
+struct Holders {
+  std::vector<std::string> tenants;
+  bool more = false;
+};
+
 struct VolumeStats {
   std::uint64_t objects = 0;
   std::uint64_t object_bytes = 0;  // what clients stored
@@ -117,13 +152,15 @@ struct VolumeStats {
   std::uint64_t uploads = 0;      // open ones
   std::uint64_t quarantined = 0;  // objects with a group that did not verify
   std::uint64_t index_bytes = 0;  // memory of the index
+  // What the medium did not give when the index was last made or brought up to date.
+  std::uint64_t unreadable_bytes = 0;
 };
 
 // What keeps a volume from doing its work; empty text: nothing.
 struct VolumeHealth {
   bool readable = true;  // false: look-ups may miss objects (the index is being made anew)
   bool writable = true;
-  std::string reason;  // "recovering", "disk full", "disk errors"
+  std::string reason;  // "recovering", "disk full", "disk errors", "unreadable segments"
 };
 
 // How far the check of everything stored has come.
@@ -138,7 +175,15 @@ struct ScrubProgress {
   std::uint64_t eta_s = 0;           // until this pass is over, at the pace so far
 };
 
-// What an operator may ask of a medium that needs care. Any executor; never waits.
+// A copy of a volume as of one moment, which can be opened as a volume.
+struct Snapshot {
+  std::string name;
+  std::string path;
+  std::uint64_t segments = 0;
+  std::uint64_t bytes = 0;
+};
+
+// What an operator may ask of a medium that needs care. Any executor.
 class Maintenance {
  public:
   Maintenance() = default;
@@ -146,10 +191,15 @@ class Maintenance {
   Maintenance& operator=(const Maintenance&) = delete;
   virtual ~Maintenance() = default;
 
-  // Begins soon if it does not run already.
+  // Begins soon if it does not run already. Never waits, as progress.
   virtual void request_scrub() = 0;
   virtual void request_compaction() = 0;
   [[nodiscard]] virtual ScrubProgress scrub_progress() const = 0;
+
+  // See volume/snapshots.h.
+  virtual platform::Task<base::Result<Snapshot>> make_snapshot(std::string name) = 0;
+  virtual platform::Task<base::Result<void>> remove_snapshot(std::string name) = 0;
+  virtual platform::Task<base::Result<std::vector<Snapshot>>> list_snapshots() = 0;
 };
 
 // Any executor of the host. Errors: NotFound, IntegrityFail (the medium lied), StorageFull,
@@ -169,25 +219,35 @@ class Volume {
   virtual platform::Task<base::Result<Piece>> read(Located object, std::uint64_t offset,
                                                    std::uint64_t length) = 0;
 
+  // Whether the tenant holds the object; not if it is not there. Cancel-safe.
+  virtual platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant) = 0;
+  // The first `most` of those who hold it. NotFound when it is not there. Cancel-safe.
+  virtual platform::Task<base::Result<Holders>> holders(base::ObjectId id, std::size_t most) = 0;
+
   // Writes return when the volume has taken them over, having waited for room until the deadline
   // at most; the reply comes when the change is durable, on any executor and without a lock held. A
   // dropped reply means the write may or may not have happened. Cancel-safe in that sense.
+  // Adds the tenant's hold if it has none, whether the bytes were there already or not.
   virtual platform::Task<void> put(NewObject object, runtime::Deadline deadline,
                                    Reply<Added> reply) = 0;
-  virtual platform::Task<void> remove(base::ObjectId id, runtime::Deadline deadline,
-                                      Reply<std::uint64_t> reply) = 0;  // the length removed
+  // The object goes with its last hold. NotFound when the tenant has none.
+  virtual platform::Task<void> remove(Removal removal, runtime::Deadline deadline,
+                                      Reply<Removed> reply) = 0;
 
   virtual platform::Task<void> begin_upload(Upload upload, runtime::Deadline deadline,
                                             Reply<bool> reply) = 0;
   // The value of the part's subtree. NotFound: no such upload.
   virtual platform::Task<void> put_part(NewPart part, runtime::Deadline deadline,
                                         Reply<b3::ChainingValue> reply) = 0;
-  // Publishes the object and ends the upload. PreconditionFailed with the first missing part,
-  // HashMismatch when it was to have another address; both leave the upload as it is.
+  // Publishes the object, held by the upload's tenant, and ends the upload. PreconditionFailed with
+  // the first missing part, HashMismatch when it was to have another address; both leave the upload
+  // as it is. Until the upload would have expired a repetition has the same answer, but for is_new;
+  // NotFound once the object was removed.
   virtual platform::Task<void> commit_upload(UploadId upload, runtime::Deadline deadline,
                                              Reply<Added> reply) = 0;
   virtual platform::Task<void> abort_upload(UploadId upload, runtime::Deadline deadline,
                                             Reply<bool> reply) = 0;
+  // Open or committed.
   virtual platform::Task<base::Result<UploadState>> find_upload(UploadId upload) = 0;
 
   // Up to `limit` objects with addresses above `after`, in order of address. Cancel-safe.
@@ -198,7 +258,9 @@ class Volume {
   virtual platform::Task<base::Result<std::vector<Listed>>> list(
       std::optional<base::ObjectId> after, std::size_t limit) = 0;
 
+  // What the tenant holds.
   [[nodiscard]] virtual Usage usage(std::string_view tenant) const = 0;
+  [[nodiscard]] virtual TenantUsage tenants(std::size_t most) const = 0;
   [[nodiscard]] virtual VolumeStats stats() const = 0;
   [[nodiscard]] virtual VolumeHealth health() const = 0;
   // Null: there is nothing to scrub or compact.

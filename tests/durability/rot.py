@@ -3,7 +3,8 @@
 After each flip every object is read: it comes back right, or not at all (an error, a cut
 connection), never wrong, and the objects the bit does not belong to come back right. A flip in the
 bytes of a live object must be found by a scrub. Then the bit is flipped back, and objects that were
-quarantined are stored again, which must heal them.
+quarantined are stored again, which must heal them. At the end of the log, and with the index left out
+of the copy, a flip costs one object at most.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -23,6 +25,7 @@ import ron  # noqa: E402
 
 SIZES = [0, 1, 300, 1024, 9000, 65_536, 65_537, 150_000, 400_000, 1 << 20]
 LARGE = [2 * payloads.PART + 777]
+LAST = 1 << 20  # of the log, where a flip counts as one at its end
 FINDABLE = 64  # fewer bytes may stand in a segment by chance
 SETS = {"storage.segment_bytes": "16MiB", "storage.cache_bytes": "0", "storage.min_free_bytes": "64MiB",
         "storage.scrub.rate": "4GiB/s", "storage.server.max_rps": 1_000_000}
@@ -216,16 +219,46 @@ def flip_index(store, dice, totals):
         raise crash.Wrong(f"{path.name}+{offset}: after a restart {left}")
 
 
+def withheld(status):
+    """Known and not served: refused, or cut off where the damage begins."""
+    return status == 502 or isinstance(status, str)
+
+
+def flip_tail(store, dice, totals):
+    """At the end of the log, of which nothing but its records says what was acknowledged."""
+    store.stop()
+    for index in store.data.rglob("index.*"):
+        if index.is_dir():
+            shutil.rmtree(index)
+    path = store.segments()[-1]
+    size = path.stat().st_size
+    offset, bit = size - 1 - dice.randrange(min(size, LAST)), dice.randrange(8)
+    victim = store.owner(path, offset)
+    flip(path, offset, bit)
+    store.start()
+    ron.wait_until("the index to be made again", lambda: 503 not in store.read_all().values(), 30 * ron.SLOW)
+    failed = store.read_all()
+    if len(failed) > 1 or any(status != 404 and not withheld(status) for status in failed.values()):
+        raise crash.Wrong(f"{path.name}+{offset}: one flip at the end of the log, and {failed} cannot be read")
+    if victim and not withheld(failed.get(victim)):
+        raise crash.Wrong(f"{path.name}+{offset}: a flip in {victim}, and {failed}")
+    store.heal(failed)
+    left = store.read_all()
+    if left:
+        raise crash.Wrong(f"{path.name}+{offset}: not healed: {left}")
+
+
 def run(flips, objects, seed, directory, report=print):
     dice = random.Random(seed)
     store = Store(directory, objects, seed)
-    totals = {"flips": 0, "in_segments": 0, "in_objects": 0, "in_index": 0, "rebuilt": 0}
+    totals = {"flips": 0, "in_segments": 0, "in_objects": 0, "in_index": 0, "in_tail": 0, "rebuilt": 0}
+    places = {"in_segments": flip_segment, "in_index": flip_index, "in_tail": flip_tail}
     try:
         for number in range(flips):
-            in_index = dice.random() < 0.3
-            (flip_index if in_index else flip_segment)(store, dice, totals)
+            (place,) = dice.choices(list(places), [0.5, 0.25, 0.25])
+            places[place](store, dice, totals)
             totals["flips"] += 1
-            totals["in_index" if in_index else "in_segments"] += 1
+            totals[place] += 1
             if number % 50 == 49:
                 report(json.dumps(totals))
     finally:

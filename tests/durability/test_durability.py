@@ -28,6 +28,7 @@ class Durability(unittest.TestCase):
         totals = rot.run(24, 30, "test", self.directory, report=self.quietly)
         self.assertGreater(totals["in_objects"], 0)
         self.assertGreater(totals["in_index"], 0)
+        self.assertGreater(totals["in_tail"], 0)
 
     @unittest.skipUnless(full_disk.can_mount(), "needs root to mount small file systems")
     def test_a_full_or_failing_disk_refuses_writes_and_recovers(self):

@@ -15,6 +15,20 @@ import ron
 
 HERE = pathlib.Path(__file__).resolve().parent
 MIB = 1 << 20
+# Posts a file, whole or in pieces, and prints what came of it.
+FETCH = """
+const [path, url, authorization, how] = process.argv.slice(1);
+const whole = require('fs').readFileSync(path);
+let at = 0;
+const pieces = () => new ReadableStream({pull(to) {
+  if (at === whole.length) return to.close();
+  to.enqueue(new Uint8Array(whole.subarray(at, at += 65536)));
+}});
+fetch(url, {method: 'POST', headers: {authorization}, duplex: 'half',
+            body: how === 'pieces' ? pieces() : whole})
+    .then(async (answer) => console.log(answer.status, (await answer.json()).error.code))
+    .catch((error) => console.log(String(error), String(error.cause)));
+"""
 
 
 def latencies(server, path, seconds, stop=lambda: False):
@@ -109,6 +123,23 @@ class Readers(unittest.TestCase):
             self.server.wait_metric("http_connections", 1)  # the scrape's own
             with self.assertRaises(ron.Truncated):
                 connection.read_response()
+
+    def test_as_many_as_may_be_in_flight_lock_nobody_out(self):
+        self.server.close()
+        self.server = ron.Server(sets={"storage.server.max_inflight": 8,
+                                       "storage.write_timeout": "60s"})
+        self.addCleanup(self.server.close)
+        path, _ = self.server.put_large()
+        for _ in range(16):
+            connection = self.server.connect(receive_buffer=4096)
+            self.addCleanup(connection.close)
+            connection.send(ron.request("GET", path))
+            connection.pending = connection.socket.recv(4)
+        self.server.wait_metric("http_inflight_requests", 0)
+        with self.server.connect() as connection:
+            for _ in range(20):
+                self.assertEqual(connection.ask("GET", path).status, 200)
+        self.assertEqual(self.server.metrics().value("http_connections"), 16 + 1)
 
     def test_one_that_only_sips_is_cut(self):
         with self.server.connect(receive_buffer=4096) as connection:
@@ -237,6 +268,26 @@ class LargeBodies(unittest.TestCase):
             with self.server.connect() as connection:
                 response = connection.ask("POST", "/o", [self.server.auth], b"x" * (2 * MIB))
                 self.assertEqual((response.status, response.code), (413, "BodyCap"))
+
+    def test_programs_that_send_a_large_body_see_the_refusal(self):
+        """Each is still sending when the answer comes, or looks at it only when it has sent all."""
+        url = "http://%s:%d/o" % self.server.address
+        body = self.server.home / "body"
+        body.write_bytes(bytes(64 * MIB))
+        name, bearer = self.server.auth
+        programs = {
+            "node": ["node", "-e", FETCH, str(body), url, bearer, "whole"],
+            "node, in pieces": ["node", "-e", FETCH, str(body), url, bearer, "pieces"],
+            "curl": ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code} BodyCap", "-H", "Expect:",
+                     "-H", f"{name}: {bearer}", "--data-binary", f"@{body}", url]}
+        for program, command in programs.items():
+            for _ in range(5):
+                done = subprocess.run(command, capture_output=True, text=True, check=False,
+                                      timeout=60 * ron.SLOW)
+                self.assertEqual(done.stdout.strip(), "413 BodyCap", (program, done.stderr))
+        with self.server.connect() as connection:
+            response = connection.ask("POST", "/o", [self.server.auth], body.read_bytes())
+            self.assertEqual((response.status, response.code), (413, "BodyCap"))
 
     def test_chunks_are_refused_when_they_pass_the_cap(self):
         piece = 64 * 1024

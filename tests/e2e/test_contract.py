@@ -379,7 +379,7 @@ class StartUp(unittest.TestCase):
         self.one_line("storage", "--amnesia", *self.ANYWHERE, "--set", "storage.server.max_rp=1",
                       words=("storage.server.max_rp", "storage.server.max_rps"))
         self.one_line("storage", "--amnesia", *self.ANYWHERE,
-                      words=("RON_STORAGE__READ_TIMEOT", "storage.read_timeout"),
+                      words=("RON_STORAGE__READ_TIMEOT", "RON_STORAGE__READ_TIMEOUT"),
                       env={"RON_STORAGE__READ_TIMEOT": "1s"})
         with tempfile.TemporaryDirectory(prefix="ron-e2e-") as home:
             path = os.path.join(home, "ron.toml")

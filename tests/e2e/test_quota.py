@@ -49,6 +49,7 @@ class Quota(unittest.TestCase):
         self.assertEqual((response.status, response.code), (429, "Quota"), response.body)
         numbers = {"used": str(used), "limit": str(limit), "asked": str(asked)}
         self.assertEqual(response.json()["error"]["details"], {"what": what, **numbers})
+        self.assertIsNone(response.get("Retry-After"))  # waiting does not help
 
     def removes(self, tenant, path):
         self.assertEqual(self.ask(tenant, "DELETE", path).status, 204)
@@ -76,7 +77,8 @@ class Quota(unittest.TestCase):
         self.stores("a", b"a" * 10240)
         self.refused(self.ask("a", "POST", "/o", b"x"), "bytes", 10240, 10240, 1)
         self.stores("b", b"b" * 10240)
-        self.stores("b", b"a" * 10240, status=200)
+        self.refused(self.ask("b", "POST", "/o", b"a" * 10240), "bytes", 10240, 10240, 10240)
+        self.stores("free", b"a" * 10240, status=200)
         for i in range(20):
             self.stores("free", b"%d" % i * 10000)
 
@@ -105,6 +107,45 @@ class Quota(unittest.TestCase):
                      1 << 20)
         self.removes("large", stored.get("Location"))
         self.stores("large", b"y" * (1 << 20))
+
+
+    def test_an_upload_that_expired_gives_its_room_back(self):
+        self.server.close()
+        self.server = ron.Server(config=CONFIG + '\n[storage.uploads]\nexpire_after = "1s"\n',
+                                 data=self.data)
+        self.addCleanup(self.server.close)
+        begun = self.ask("large", "POST", "/uploads", b'{"length":3145720}')
+        self.assertEqual(begun.status, 201)
+        self.refused(self.ask("large", "POST", "/o", b"x" * 9), "bytes", 3145720, 3 << 20, 9)
+        ron.wait_until("room", lambda: self.ask("large", "POST", "/o", b"x" * 9).status == 201)
+
+    def test_the_client_does_not_wait_for_room(self):
+        large = self.server.home / "large"
+        large.write_bytes(b"x" * 10241)
+        env = {"RON_URL": "http://%s:%d" % self.server.address,
+               "RON_TOKEN": ron.attenuate(self.server.token, "tenant = a")}
+        code, _, err = ron.run_ron("put", str(large), env=env)
+        self.assertEqual(code, 1)
+        self.assertIn("0 of 10240 are used, 10241 more were asked for (Quota", err)
+        puts = {"endpoint": "PUT /o/{addr}", "code": "429"}
+        self.server.wait_metric("http_requests_total", 1, **puts)
+
+    def test_what_tenants_use_is_shown(self):
+        self.stores("a", b"a" * 1000)
+        self.stores("large", b"a" * 1000, status=200)
+        self.stores("large", b"b" * 2000)
+        with self.server.connect_admin() as connection:
+            stats = connection.ask("GET", "/admin/stats", [self.server.auth]).json()
+        self.assertEqual(stats["tenants"], [
+            {"name": "large", "bytes": 3000, "objects": 2, "reserved_bytes": 0,
+             "limit_bytes": 3 << 20, "limit_objects": 2},
+            {"name": "a", "bytes": 1000, "objects": 1, "reserved_bytes": 0,
+             "limit_bytes": 10240, "limit_objects": 5}])
+        self.assertEqual(stats["volumes"][0]["objects"], 2)
+        metrics = self.server.metrics()
+        self.assertEqual(metrics.value("storage_tenant_bytes", tenant="large"), 3000)
+        self.assertEqual(metrics.value("storage_tenant_objects", tenant="a"), 1)
+        self.assertEqual(metrics.value("storage_objects"), 2)
 
 
 class QuotaOnDisk(Quota):

@@ -153,6 +153,23 @@ class Uploads(unittest.TestCase):
         self.assertEqual(self.ask("DELETE", f"/uploads/{upload}").status, 204)
         self.refused(self.ask("DELETE", f"/uploads/{upload}"), 404, "NotFound")
 
+    def test_a_commit_can_be_repeated(self):
+        for size in (0, 5, 2 * PART + 3):
+            data = random.Random(20 + size).randbytes(size)
+            for _ in range(2):  # the second time the object is there already
+                upload = self.begin(size)
+                for number, part in self.parts(data).items():
+                    self.put_part(upload, number, part)
+                first = self.commit(upload)
+                again = self.commit(upload)
+                self.assertEqual((first.status, again.status), (201, 201), again.body)
+                self.assertEqual(again.json(), {"address": ron.b3(data), "length": size})
+                self.assertEqual(again.get("Location"), first.get("Location"))
+                self.refused(self.ask("GET", f"/uploads/{upload}"), 404, "NotFound")
+                self.refused(self.ask("DELETE", f"/uploads/{upload}"), 404, "NotFound")
+            self.assertEqual(self.ask("DELETE", "/o/" + ron.b3(data)).status, 204)
+            self.refused(self.commit(upload), 404, "NotFound")
+
     def test_parts_have_exactly_their_length(self):
         upload = self.begin(PART + 10)
         for number, data, status, code in (
@@ -187,7 +204,8 @@ class Uploads(unittest.TestCase):
         with self.server.connect_admin() as admin:
             listed = admin.ask("GET", "/admin/objects?limit=1000", [self.server.auth])
             self.assertEqual(listed.status, 200, listed.body)
-            self.assertIn({"address": address, "length": len(data)}, listed.json()["objects"])
+            self.assertIn({"address": address, "length": len(data), "holders": ["(none)"]},
+                      listed.json()["objects"])
         self.assertEqual(self.ask("DELETE", "/o/" + address).status, 204)
         self.refused(self.connection.ask("GET", "/o/" + address), 404, "NotFound")
 
@@ -221,6 +239,10 @@ class UploadsOnDisk(Uploads):
                 done = connection.ask("POST", f"/uploads/{upload}/commit", [second.auth], b"")
                 self.assertEqual((done.status, done.json()["address"]), (201, ron.b3(data)))
                 self.assertTrue(connection.ask("GET", "/o/" + ron.b3(data)).body == data)
+                self.assertEqual(second.stop(), 0)
+            with ron.Server(data=folder) as third, third.connect() as connection:
+                again = connection.ask("POST", f"/uploads/{upload}/commit", [third.auth], b"")
+                self.assertEqual((again.status, again.json()), (done.status, done.json()))
 
 
 class UploadsOnDiskWithoutMemoryTier(Uploads):

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 OPTIONS = None
-COMMANDS = ("config", "doctor", "get", "key", "put", "rm", "stat", "storage", "token", "topology",
+COMMANDS = ("config", "doctor", "get", "help", "key", "put", "rm", "stat", "storage", "token", "topology",
             "verify", "version")
 
 
@@ -66,8 +66,9 @@ class Commands(unittest.TestCase):
         self.assertIn("--log-format", self.refused(2, "storage", "--log-format", "xml"))
         self.assertIn("--format", self.refused(2, "config", "show", "--format", "yaml"))
         self.assertIn("--scope", self.refused(2, "token", "mint", "--keys", "k"))
-        self.assertIn("--url", self.refused(2, "topology", "--static", "--url", "http://[::1]:1"))
-        self.assertIn("http://127.0.0.1:9081", self.refused(2, "topology", "--url", "nonsense"))
+        self.assertIn("--admin-url excludes --static",
+                      self.refused(2, "topology", "--static", "--url", "http://[::1]:1"))
+        self.assertIn("does not begin with http://", self.refused(2, "topology", "--url", "nonsense"))
 
     def test_flags_of_later_builds_say_so(self):
         self.assertEqual(self.refused(2, "storage", "--amnesia", "--uds", "s"),
@@ -85,6 +86,13 @@ class Commands(unittest.TestCase):
             text = self.answer(*command, "--help")
             self.assertIn("ron " + " ".join(command), text.split("Example", 1)[1], command)
         self.assertIn("First steps:", self.answer("--help"))
+
+    def test_help_is_a_command_too(self):
+        self.assertEqual(self.answer("help"), self.answer("--help"))
+        self.assertEqual(self.answer("help", "put"), self.answer("put", "--help"))
+        self.assertEqual(self.answer("help", "token", "mint"), self.answer("token", "mint", "--help"))
+        self.assertIn("did you mean put?", self.refused(2, "help", "putt"))
+        self.assertIn("no command 'token frob'", self.refused(2, "help", "token", "frob"))
 
     def test_version(self):
         self.assertRegex(self.answer("version"), r"\Aron \d+\.\d+\.\d+\n\Z")
@@ -121,8 +129,22 @@ class Commands(unittest.TestCase):
             self.refused(1, "config", "check", "--config", "ron.toml",
                          environment={"RON_STORAGE__CAHCE_BYTES": "1GiB"}),
             "env RON_STORAGE__CAHCE_BYTES: storage.cahce_bytes: unknown key; "
-            "did you mean storage.cache_bytes?")
+            "did you mean RON_STORAGE__CACHE_BYTES?")
         self.assertIn("auth.deny", self.refused(1, "config", "check", "--set", "auth.deny=x"))
+
+    def test_near_misses_in_the_environment_name_the_right_variable(self):
+        for given, right in (("RON_STORAGE_CACHE_BYTES", "RON_STORAGE__CACHE_BYTES"),
+                             ("RON_LOG_LEVEL", "RON_LOG__LEVEL"),
+                             ("RON_MAX_RPS", "RON_STORAGE__SERVER__MAX_RPS")):
+            for command in (("storage",), ("config", "show")):
+                self.assertEqual(self.refused(1, *command, environment={given: "1"}),
+                                 f"env {given}: unknown variable; did you mean {right}?")
+            self.assertIn(right, self.run_ron("doctor", environment={given: "1"}).stdout)
+        self.assertIn("did you mean RON_URL?",
+                      self.refused(2, "stat", environment={"RON_URI": "http://127.0.0.1:1"}))
+        others = {"RON_BINARY": "x", "RON_E2E_SLOW": "1", "RON_URL": "x", "RON_TOKEN": "x",
+                  "RON_ADMIN_URL": "x", "RON_EDGE__MODE": "live"}
+        self.answer("config", "check", environment=others)
 
     def test_config_show_says_where_values_come_from(self):
         self.write("ron.toml", "[storage.storage]\ncache_bytes = \"1GiB\"\n")

@@ -2,6 +2,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -46,7 +47,8 @@ class LiveStorage {
 
  private:
   platform::Task<void> live() {
-    service_.emplace(node_.host(), config_, keyring_, logs_);
+    service_.emplace(node_.host(), config_, keyring_, logs_, storage::add_routes,
+                     std::vector<std::string>(), &logs_);
     const auto started = co_await service_->start();
     EXPECT_TRUE(started) << started.error().message;
     for (const runtime::FamilyReading& family : service_->meters().collect()) {

@@ -248,6 +248,11 @@ Task<base::Result<void>> PosixDisk::rename(std::string from, std::string to) {
   co_return outcome_of(error, "cannot rename", from);
 }
 
+Task<base::Result<void>> PosixDisk::link(std::string from, std::string to) {
+  const int error = co_await on_pool(&pool_, [from, to] { return names::link(from, to); });
+  co_return outcome_of(error, "cannot link", from);
+}
+
 Task<base::Result<void>> PosixDisk::remove(std::string path) {
   const int error = co_await on_pool(&pool_, [path] { return names::remove(path); });
   co_return outcome_of(error, "cannot remove", path);

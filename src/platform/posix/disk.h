@@ -35,6 +35,7 @@ class PosixDisk final : public Disk {
   Task<base::Result<void>> make_directory(std::string path) override;
   Task<base::Result<std::vector<DirectoryEntry>>> list(std::string path) override;
   Task<base::Result<void>> rename(std::string from, std::string to) override;
+  Task<base::Result<void>> link(std::string from, std::string to) override;
   Task<base::Result<void>> remove(std::string path) override;
   Task<base::Result<void>> sync_directory(std::string path) override;
   Task<base::Result<std::uint64_t>> free_bytes(std::string path) override;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "platform/disk_error.h"
@@ -23,7 +24,7 @@ std::string parent_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-int write_all(int fd, std::string_view text) {
+int write_text(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = write(fd, text.data(), text.size());
     if (n > 0) {
@@ -32,14 +33,24 @@ int write_all(int fd, std::string_view text) {
       return n == 0 ? EIO : errno;
     }
   }
-  return fsync(fd) == 0 ? 0 : errno;
+  return 0;
 }
 
 int write_new(const std::string& path, std::string_view text) {
   const names::Opened opened = names::open(path, {OpenMode::CreateNew, false});
   if (opened.error != 0) return opened.error;
   const Descriptor file(opened.fd);
-  return write_all(file.get(), text);
+  const int error = write_text(file.get(), text);
+  if (error != 0) return error;
+  return fsync(file.get()) == 0 ? 0 : errno;
+}
+
+// A pipe or a device: what it is must not be replaced by a file.
+base::Result<void> write_into(const std::string& path, std::string_view text) {
+  const Descriptor stream(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  const int error = stream.valid() ? write_text(stream.get(), text) : errno;
+  if (error != 0) return failed("cannot write", path, error);
+  return {};
 }
 
 }  // namespace
@@ -69,6 +80,7 @@ base::Result<std::string> read_small_file(const std::string& path, std::size_t m
 }
 
 base::Result<void> write_private_file(const std::string& path, std::string_view text) {
+  if (path_kind(path) == PathKind::Other) return write_into(path, text);
   const std::string draft = path + ".new";
   names::remove(draft);  // left by a crash
   int error = write_new(draft, text);
@@ -106,6 +118,32 @@ base::Result<unsigned> file_mode(const std::string& path) {
   struct stat status{};
   if (stat(path.c_str(), &status) != 0) return failed("cannot stat", path, errno);
   return status.st_mode & 07777U;
+}
+
+PathKind path_kind(const std::string& path) {
+  struct stat status{};
+  if (stat(path.c_str(), &status) != 0) return PathKind::Nothing;
+  if (S_ISDIR(status.st_mode)) return PathKind::Directory;
+  return S_ISREG(status.st_mode) ? PathKind::Regular : PathKind::Other;
+}
+
+bool can_write_directory(const std::string& path) {
+  return faccessat(AT_FDCWD, path.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+base::Result<bool> is_claimed(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid()) return failed("cannot read", path, errno);
+  if (flock(file.get(), LOCK_SH | LOCK_NB) == 0) return false;
+  if (errno == EWOULDBLOCK) return true;
+  return failed("cannot lock", path, errno);
+}
+
+base::Result<std::uint64_t> free_bytes(const std::string& path) {
+  std::uint64_t bytes = 0;
+  const int error = names::free_bytes(path, bytes);
+  if (error != 0) return failed("cannot look at", path, error);
+  return bytes;
 }
 
 std::vector<std::pair<std::string, std::string>> environment() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +14,8 @@ namespace ron::platform::posix {
 
 // A regular file of at most `max_bytes`; a symbolic link to one is fine.
 base::Result<std::string> read_small_file(const std::string& path, std::size_t max_bytes);
-// Puts `text` at `path` with mode 0600, atomically and durably: readers see the old or the new.
+// Puts `text` at `path` with mode 0600, atomically and durably: readers see the old or the new. A
+// pipe or device that is there is written to instead.
 base::Result<void> write_private_file(const std::string& path, std::string_view text);
 // Fine if it is not there.
 void remove_file(const std::string& path);
@@ -23,6 +25,16 @@ base::Result<void> make_private_directory(const std::string& path);
 base::Result<std::vector<std::string>> list_directory(const std::string& path);
 // Permission bits, for example 0600.
 base::Result<unsigned> file_mode(const std::string& path);
+
+enum class PathKind : std::uint8_t { Nothing, Directory, Regular, Other };
+// What the path leads to.
+PathKind path_kind(const std::string& path);
+// Whether this process may make, rename and remove names in the directory.
+bool can_write_directory(const std::string& path);
+// Whether an open file somewhere has a claim on it (platform::File::try_lock).
+base::Result<bool> is_claimed(const std::string& path);
+// Room for new bytes on the file system of what is there.
+base::Result<std::uint64_t> free_bytes(const std::string& path);
 
 // The process environment.
 std::vector<std::pair<std::string, std::string>> environment();

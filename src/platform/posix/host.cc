@@ -32,6 +32,7 @@ PosixHost::PosixHost(PosixHostOptions options)
     : options_(options),
       loops_(make_loops(options.cores == 0 ? 1 : options.cores)),
       blocking_(options.blocking_threads, options.blocking_queue),
+      resolver_(blocking_),
       key_values_(blocking_),
       disk_(blocking_, options.disk) {
   // RocksDB leaves the modes of its files to the process.
@@ -42,7 +43,8 @@ PosixHost::PosixHost(PosixHostOptions options)
 }
 
 Host PosixHost::host() noexcept {
-  return {cores_, clock_, random_, net_, disk_, key_values_, signals_, blocking_, send_arena_};
+  return {cores_, clock_,      random_,  net_,      resolver_,
+          disk_,  key_values_, signals_, blocking_, send_arena_};
 }
 
 void PosixHost::run(Job& main_job) {

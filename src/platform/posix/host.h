@@ -21,6 +21,7 @@
 #include "platform/posix/loop.h"
 #include "platform/posix/net.h"
 #include "platform/posix/random.h"
+#include "platform/posix/resolver.h"
 #include "platform/posix/rocks_key_value.h"
 #include "platform/posix/send_arena.h"
 #include "platform/posix/signals.h"
@@ -63,6 +64,7 @@ class PosixHost {
   std::vector<std::unique_ptr<Loop>> loops_;
   std::vector<Executor*> cores_;
   ThreadPool blocking_;  // its threads wake tasks on the loops
+  SystemResolver resolver_;
   MemfdArena send_arena_{256 * base::kMiB};
   RocksKeyValues key_values_;
   PosixDisk disk_;  // its rings are registered with the loops

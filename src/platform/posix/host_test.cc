@@ -1,6 +1,7 @@
 #include "platform/posix/host.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -168,6 +169,36 @@ TEST(ThreadPool, WhoFindsTheQueueFullWaitsInLine) {
     if (i != 50) expected.push_back(i);
   }
   EXPECT_EQ(order, expected);
+}
+
+Task<void> come_and_go(BlockingPool* pool) {
+  for (int round = 0; round < 50; ++round) {
+    std::vector<int> out(40);
+    std::vector<std::unique_ptr<Root>> callers;
+    for (int& each : out) {
+      callers.push_back(std::make_unique<Root>(*Executor::current(), answer(pool, &each)));
+    }
+    co_await test::pause(std::chrono::microseconds(round));
+    for (std::size_t i = 0; i < out.size(); i += 3) callers[i].reset();
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      while (callers[i] && !callers[i]->done()) co_await test::pause(0ms);
+      if (callers[i]) EXPECT_EQ(out[i], 42);
+    }
+  }
+}
+
+// Three cores and three threads over two places, and callers that leave wherever they are.
+TEST(ThreadPool, CallersOfSeveralCoresStandInOneLine) {
+  ThreadPool pool(3, 2);
+  std::array<Loop, 3> loops;
+  std::vector<std::unique_ptr<Root>> roots;
+  for (Loop& loop : loops) {
+    roots.push_back(std::make_unique<Root>(loop, come_and_go(&pool), [&loop] { loop.stop(); }));
+  }
+  std::vector<std::jthread> threads;
+  for (Loop& loop : loops) threads.emplace_back([&loop] { loop.run(); });
+  threads.clear();
+  for (const auto& root : roots) EXPECT_TRUE(root->done());
 }
 
 Task<void> count_one(BlockingPool* pool, int* begun, std::atomic<int>* ran) {

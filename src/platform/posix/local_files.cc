@@ -1,7 +1,9 @@
 #include "platform/posix/local_files.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <memory>
 
@@ -90,6 +92,23 @@ std::unexpected<base::Error> lock_failed(const std::string& path, int error) {
   return base::fail(base::Code::Busy, "another process writes '" + path + "'");
 }
 
+constexpr mode_t kPermissions = S_IRWXU | S_IRWXG | S_IRWXO;
+
+// Where the links at `path` end: a name that nothing has yet.
+base::Result<std::string> end_of_links(std::string path) {
+  constexpr int kMostLinks = 40;  // as many as the kernel follows
+  for (int followed = 0; followed < kMostLinks; ++followed) {
+    std::array<char, PATH_MAX> target{};
+    const ssize_t size = readlink(path.c_str(), target.data(), target.size());
+    if (size < 0) return path;
+    const std::string_view next(target.data(), static_cast<std::size_t>(size));
+    const std::size_t slash = path.rfind('/');
+    const bool beside = !next.starts_with('/') && slash != std::string::npos;
+    path = (beside ? path.substr(0, slash + 1) : "") + std::string(next);
+  }
+  return base::fail(disk_error("cannot write", path, ELOOP));
+}
+
 // The file is still the one at `path`: whoever held it before may have given it another name.
 bool is_at(int fd, const std::string& path) noexcept {
   struct stat held{};
@@ -121,6 +140,12 @@ base::Result<PathLock> PathLock::directory(const std::string& path) {
 base::Result<FileFacts> file_facts(const std::string& path) {
   struct stat status{};
   if (lstat(path.c_str(), &status) != 0) return failed("cannot read", path);
+  return FileFacts{kind_of(status.st_mode), stamp_of(status)};
+}
+
+base::Result<FileFacts> target_facts(const std::string& path) {
+  struct stat status{};
+  if (stat(path.c_str(), &status) != 0) return failed("cannot read", path);
   return FileFacts{kind_of(status.st_mode), stamp_of(status)};
 }
 
@@ -170,17 +195,32 @@ base::Result<LoadedFile> load_file(const std::string& path, std::size_t cap_byte
   return loaded;
 }
 
-base::Result<base::Buffer> read_standard_input(base::Buffer into) {
-  const ssize_t size = read_full(STDIN_FILENO, into.span());
-  if (size < 0) return failed("cannot read", "standard input");
+base::Result<Descriptor> open_input(const std::string& path) {
+  Descriptor stream(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!stream.valid()) return failed("cannot read", path);
+  return stream;
+}
+
+base::Result<Descriptor> open_output(const std::string& path) {
+  Descriptor stream(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  if (!stream.valid()) return failed("cannot write", path);
+  return stream;
+}
+
+base::Result<base::Buffer> read_stream(int stream, base::Buffer into, std::string_view name) {
+  const ssize_t size = read_full(stream, into.span());
+  if (size < 0) return failed("cannot read", name);
   into.resize(static_cast<std::size_t>(size));
   return into;
 }
 
-base::Result<void> write_standard_output(base::ByteView bytes) {
-  if (!write_full(STDOUT_FILENO, bytes)) return failed("cannot write to", "standard output");
-  return {};
+base::Result<void> write_stream(int stream, base::ByteView bytes, std::string_view name) {
+  if (write_full(stream, bytes)) return {};
+  if (errno == EPIPE) return base::fail(base::Code::Canceled, "nobody reads what is written");
+  return failed("cannot write to", name);
 }
+
+bool output_is_terminal() noexcept { return isatty(STDOUT_FILENO) == 1; }
 
 void write_standard_error(std::string_view text) noexcept {
   write_full(STDERR_FILENO, base::as_bytes(text));
@@ -201,7 +241,55 @@ unsigned public_file_mode() noexcept {
   return 0666U & ~mask;
 }
 
+base::Result<OutputTarget> output_target(const std::string& path) {
+  struct stat status{};
+  if (stat(path.c_str(), &status) == 0) {
+    if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return OutputTarget{true, path};
+    const bool is_link = lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
+    if (!is_link) return OutputTarget{false, path};
+    const auto real = real_path(path);
+    if (!real) return base::fail(real.error());
+    return OutputTarget{false, *real};
+  }
+  if (errno != ENOENT) return failed("cannot write", path);
+  const auto end = end_of_links(path);
+  if (!end) return base::fail(end.error());
+  return OutputTarget{false, *end};
+}
+
+base::Result<void> check_replaceable(const std::string& path, bool force) {
+  const auto in_the_way = [&path](const char* what) {
+    return base::fail(base::Code::PreconditionFailed, "'" + path + "' " + what);
+  };
+  struct stat status{};
+  if (lstat(path.c_str(), &status) != 0) return {};
+  if (S_ISDIR(status.st_mode)) return in_the_way("is a directory");
+  if (S_ISLNK(status.st_mode)) {
+    if (force) return {};
+    return in_the_way("is a symbolic link; --force replaces it");
+  }
+  if (!S_ISREG(status.st_mode)) return in_the_way("is not a regular file");
+  if (force) return {};
+  const bool no_writer = (status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0;
+  if (no_writer || faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) {
+    return in_the_way("is read-only; --force replaces it");
+  }
+  if (status.st_nlink > 1) {
+    return in_the_way(
+        "has other names (hard links), which would keep what it holds now; --force makes this one "
+        "a "
+        "file of its own");
+  }
+  return {};
+}
+
 base::Result<void> publish_file(const std::string& draft, const std::string& path, unsigned mode) {
+  struct stat replaced{};
+  if (lstat(path.c_str(), &replaced) == 0 && S_ISREG(replaced.st_mode)) {
+    mode = replaced.st_mode & kPermissions;
+    // Only root may give files away; others keep what they make.
+    [[maybe_unused]] const int given = chown(draft.c_str(), replaced.st_uid, replaced.st_gid);
+  }
   if (chmod(draft.c_str(), mode) != 0) return failed("cannot set the mode of", draft);
   if (rename(draft.c_str(), path.c_str()) != 0) return failed("cannot write", path);
   return {};

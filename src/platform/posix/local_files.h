@@ -32,6 +32,8 @@ struct FileFacts {
 
 // Of the link itself where the path ends in one.
 base::Result<FileFacts> file_facts(const std::string& path);
+// Of what the link leads to.
+base::Result<FileFacts> target_facts(const std::string& path);
 // Absolute, without links; the file must be there.
 base::Result<std::string> real_path(const std::string& path);
 
@@ -50,9 +52,16 @@ struct LoadedFile {
 };
 base::Result<LoadedFile> load_file(const std::string& path, std::size_t cap_bytes);
 
-// Fills the buffer from standard input; shorter only at its end.
-base::Result<base::Buffer> read_standard_input(base::Buffer into);
-base::Result<void> write_standard_output(base::ByteView bytes);
+// Streams: standard input and output, pipes, devices. Opening a pipe waits for its other end.
+inline constexpr int kStandardInput = 0;
+inline constexpr int kStandardOutput = 1;
+base::Result<Descriptor> open_input(const std::string& path);
+base::Result<Descriptor> open_output(const std::string& path);
+// Fills the buffer; shorter only at the end of what is read. `name` is for the error.
+base::Result<base::Buffer> read_stream(int stream, base::Buffer into, std::string_view name);
+// Canceled when whoever read it has gone.
+base::Result<void> write_stream(int stream, base::ByteView bytes, std::string_view name);
+[[nodiscard]] bool output_is_terminal() noexcept;
 // Drawing that nobody needs: failures are ignored.
 void write_standard_error(std::string_view text) noexcept;
 [[nodiscard]] bool error_is_terminal() noexcept;
@@ -74,7 +83,18 @@ class PathLock {
 
 // The mode of a new file that is not private, 0666 less the umask. Only while there is one thread.
 [[nodiscard]] unsigned public_file_mode() noexcept;
-// Gives a finished file its mode, then its name; whatever had that name is replaced.
+// Where a file that is written to `path` has to go: to the end of its links, whether or not there
+// is something, or, for a pipe or device, into the stream that is there.
+struct OutputTarget {
+  bool is_stream = false;
+  std::string path;
+};
+base::Result<OutputTarget> output_target(const std::string& path);
+// Whether publish_file() may put another file there: PreconditionFailed says what is in the way.
+// `force` leaves links, read-only files and other names of the same file behind.
+base::Result<void> check_replaceable(const std::string& path, bool force);
+// Gives a finished file its name. A regular file that has it is replaced and leaves its permissions
+// and, where that is allowed, its owner; otherwise the mode is `mode`.
 base::Result<void> publish_file(const std::string& draft, const std::string& path, unsigned mode);
 // The directory and its missing parents, as mkdir -p makes them.
 base::Result<void> make_public_directories(const std::string& path);

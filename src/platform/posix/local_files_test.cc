@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 namespace ron::platform::posix {
 namespace {
@@ -24,6 +25,9 @@ class LocalFiles : public ::testing::Test {
     return path(name);
   }
   [[nodiscard]] std::string path(const std::string& name) const { return root_ + "/" + name; }
+  [[nodiscard]] unsigned mode_of(const std::string& name) const {
+    return static_cast<unsigned>(std::filesystem::status(path(name)).permissions());
+  }
 
  private:
   std::string root_;
@@ -70,14 +74,64 @@ TEST_F(LocalFiles, MakesDirectoriesWithTheirParentsOnce) {
   EXPECT_TRUE(sync_file_system(path("x")));
 }
 
-TEST_F(LocalFiles, PublishingReplacesTheOldFileAndSetsTheMode) {
+TEST_F(LocalFiles, PublishingANewFileSetsItsMode) {
   const std::string draft = write("draft", "new");
-  write("f", "old");
   ASSERT_TRUE(publish_file(draft, path("f"), 0640));
   EXPECT_EQ(base::as_text(load_file(path("f"), 10)->bytes.view()), "new");
   EXPECT_FALSE(file_facts(draft));
-  EXPECT_EQ(std::filesystem::status(path("f")).permissions(), std::filesystem::perms(0640));
+  EXPECT_EQ(mode_of("f"), 0640U);
   EXPECT_FALSE(publish_file(draft, path("f"), 0640)) << "there is no draft any more";
+}
+
+TEST_F(LocalFiles, PublishingOverAFileKeepsItsPermissionsButNoOtherBits) {
+  const std::string draft = write("draft", "new");
+  std::filesystem::permissions(write("f", "old"), std::filesystem::perms(04751));
+  ASSERT_TRUE(publish_file(draft, path("f"), 0640));
+  EXPECT_EQ(base::as_text(load_file(path("f"), 10)->bytes.view()), "new");
+  EXPECT_EQ(mode_of("f"), 0751U);
+}
+
+TEST_F(LocalFiles, OutputGoesToTheEndOfLinks) {
+  write("file", "");
+  std::filesystem::create_symlink("file", path("link"));
+  std::filesystem::create_symlink("link", path("second"));
+  std::filesystem::create_symlink("none", path("dangling"));
+  std::filesystem::create_symlink("loop", path("loop"));
+  EXPECT_EQ(output_target(path("second"))->path, *real_path(path("file")));
+  EXPECT_EQ(output_target(path("dangling"))->path, path("none"));
+  EXPECT_EQ(output_target(path("new"))->path, path("new"));
+  EXPECT_EQ(output_target(path("file"))->path, path("file"));
+  EXPECT_FALSE(output_target(path("loop")));
+}
+
+TEST_F(LocalFiles, OutputToAPipeOrDeviceIsAStream) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe", path("link"));
+  for (const std::string& name : {path("pipe"), path("link"), std::string("/dev/null")}) {
+    EXPECT_TRUE(output_target(name)->is_stream) << name;
+  }
+  EXPECT_FALSE(output_target(path(""))->is_stream) << "a directory is told later";
+}
+
+TEST_F(LocalFiles, WhatMustNotBeReplacedIsInTheWay) {
+  EXPECT_TRUE(check_replaceable(path("new"), false));
+  EXPECT_TRUE(check_replaceable(write("file", ""), false));
+  const auto refused = [this](const std::string& name) {
+    const auto free = check_replaceable(path(name), false);
+    return free ? "" : free.error().message;
+  };
+  std::filesystem::permissions(write("locked", ""), std::filesystem::perms(0444));
+  EXPECT_NE(refused("locked").find("read-only"), std::string::npos);
+  std::filesystem::create_hard_link(write("one", ""), path("two"));
+  EXPECT_NE(refused("two").find("hard links"), std::string::npos);
+  std::filesystem::create_symlink("file", path("link"));
+  EXPECT_NE(refused("link").find("symbolic link"), std::string::npos);
+  for (const char* name : {"locked", "two", "link"}) {
+    EXPECT_TRUE(check_replaceable(path(name), true)) << name;
+  }
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_FALSE(check_replaceable(path("pipe"), true));
+  EXPECT_FALSE(check_replaceable(path(""), true));
 }
 
 TEST_F(LocalFiles, ALockIsHeldByOne) {

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 namespace ron::platform::posix::names {
 namespace {
@@ -132,6 +133,11 @@ int list(const std::string& path, std::vector<DirectoryEntry>& out) {
 int rename(const std::string& from, const std::string& to) {
   if (has_nul(from) || has_nul(to)) return EINVAL;
   return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+int link(const std::string& from, const std::string& to) {
+  if (has_nul(from) || has_nul(to)) return EINVAL;
+  return linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0) == 0 ? 0 : errno;
 }
 
 int remove(const std::string& path) {

@@ -25,6 +25,8 @@ int make_directory(const std::string& path);
 // Sorted by name.
 int list(const std::string& path, std::vector<DirectoryEntry>& out);
 int rename(const std::string& from, const std::string& to);
+// Of a file, on the same file system; not of what a symbolic link points to.
+int link(const std::string& from, const std::string& to);
 // A file or an empty directory.
 int remove(const std::string& path);
 int sync_directory(const std::string& path);

@@ -57,4 +57,29 @@ bool SimBlocking::try_submit(Closure& work) {
   return true;
 }
 
+Task<base::Result<std::vector<Endpoint>>> SimResolver::resolve(std::string host,
+                                                               std::uint16_t port) {
+  auto answer =
+      co_await blocking_.run([this, name = std::move(host), port] { return find(name, port); });
+  if (!answer) co_return base::fail(std::move(answer.error()));
+  co_return std::move(*answer);
+}
+
+void SimResolver::set(const std::string& host, std::vector<Endpoint> addresses) {
+  names_[host] = std::move(addresses);
+}
+
+base::Result<std::vector<Endpoint>> SimResolver::find(const std::string& host,
+                                                      std::uint16_t port) const {
+  const bool bare_v6 = host.find(':') != std::string::npos;
+  const auto itself = Endpoint::parse((bare_v6 ? "[" + host + "]" : host) + ":0");
+  const auto known = names_.find(host);
+  std::vector<Endpoint> found;
+  if (itself) found = {*itself};
+  if (known != names_.end()) found = known->second;
+  if (found.empty()) return base::fail(base::Code::NotFound, "cannot find host '" + host + "'");
+  for (Endpoint& endpoint : found) endpoint.port = port;
+  return found;
+}
+
 }  // namespace ron::platform::sim

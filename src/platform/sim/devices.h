@@ -1,13 +1,18 @@
-// The small devices of a simulated node: clock, randomness, operator's signals, blocking pool.
+// The small devices of a simulated node: clock, randomness, operator's signals, blocking pool, name
+// service.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "platform/blocking.h"
 #include "platform/clock.h"
 #include "platform/random.h"
+#include "platform/resolver.h"
 #include "platform/signals.h"
 #include "platform/sim/faults.h"
 #include "platform/sim/network.h"
@@ -77,6 +82,22 @@ class SimBlocking final : public BlockingPool {
   BlockingOptions options_;
   std::size_t depth_ = 0;
   std::uint64_t epoch_ = 0;
+};
+
+// Knows the names that the test gives it, and localhost. Answers take as long as work on the pool.
+class SimResolver final : public Resolver {
+ public:
+  explicit SimResolver(BlockingPool& blocking) noexcept : blocking_(blocking) {}
+  Task<base::Result<std::vector<Endpoint>>> resolve(std::string host, std::uint16_t port) override;
+  // No addresses: the name is not known any more.
+  void set(const std::string& host, std::vector<Endpoint> addresses);
+
+ private:
+  [[nodiscard]] base::Result<std::vector<Endpoint>> find(const std::string& host,
+                                                         std::uint16_t port) const;
+
+  BlockingPool& blocking_;
+  std::map<std::string, std::vector<Endpoint>> names_;
 };
 
 }  // namespace ron::platform::sim

@@ -79,6 +79,7 @@ class SimFile final : public File {
     if (options_.direct || refuse(0, 0) != 0 || disk_.told_to_fail(DiskOp::Read)) {
       return std::nullopt;
     }
+    if (DiskImage::unreadable(*file_->inode, offset, into.size())) return std::nullopt;
     if (!disk_.world_.chance(kInMemory)) return std::nullopt;
     return read(disk_.world_, *file_, offset, into);
   }
@@ -123,8 +124,9 @@ class SimFile final : public File {
     int refused = refuse(0, 0);
     if (options_.mode == OpenMode::ReadExisting) refused = EBADF;
     if (refused != 0) co_return failed("cannot truncate", path_, refused);
-    auto effect = [file = file_, path = path_, length]() -> base::Result<void> {
-      const int error = file->image.truncate(*file->inode, length);
+    auto effect = [this_disk = &disk_, file = file_, path = path_, length]() -> base::Result<void> {
+      const bool fails = this_disk->fails(DiskOp::Write, this_disk->world_.faults().fail_write);
+      const int error = fails ? EIO : file->image.truncate(*file->inode, length);
       if (error != 0) return failed("cannot truncate", path, error);
       return {};
     };
@@ -150,6 +152,9 @@ class SimFile final : public File {
                                          std::uint64_t offset, base::Buffer buffer) {
     World& world = disk.world_;
     if (disk.fails(DiskOp::Read, world.faults().fail_read)) return failed("cannot read", path, EIO);
+    if (DiskImage::unreadable(*file.inode, offset, buffer.size())) {
+      return failed("cannot read", path, EIO);
+    }
     buffer.resize(read(world, file, offset, buffer.span()));
     return buffer;
   }
@@ -209,7 +214,8 @@ SimDisk::SimDisk(World& world, NodeId node, DiskOptions options)
 Task<base::Result<std::unique_ptr<File>>> SimDisk::open(std::string path, OpenOptions options) {
   using Opened = std::unique_ptr<File>;
   auto effect = [this, path, options]() -> base::Result<Opened> {
-    if (fails(DiskOp::Name, 0)) return failed("cannot open", path, EIO);
+    if (fails(DiskOp::Name, world_.faults().fail_name)) return failed("cannot open", path, EIO);
+    if (path == refused_open_.first) return failed("cannot open", path, refused_open_.second);
     DiskImage::InodePtr inode;
     const int error = image_.open(path, options.mode, inode);
     if (error != 0) return failed("cannot open", path, error);
@@ -225,7 +231,7 @@ Task<base::Result<std::unique_ptr<File>>> SimDisk::open(std::string path, OpenOp
 Task<base::Result<void>> SimDisk::change_names(std::string what, std::string path,
                                                std::move_only_function<int()> effect) {
   auto checked = [this, what, path, run = std::move(effect)]() mutable -> base::Result<void> {
-    const int error = fails(DiskOp::Name, 0) ? EIO : run();
+    const int error = fails(DiskOp::Name, world_.faults().fail_name) ? EIO : run();
     if (error != 0) return failed(what, path, error);
     world_.trace(TraceKind::DiskName, node_, what.size());
     return {};
@@ -244,7 +250,8 @@ Task<base::Result<std::vector<DirectoryEntry>>> SimDisk::list(std::string path) 
   using Entries = std::vector<DirectoryEntry>;
   auto effect = [this, path]() -> base::Result<Entries> {
     Entries entries;
-    const int error = fails(DiskOp::Name, 0) ? EIO : image_.list(path, entries);
+    const int error =
+        fails(DiskOp::Name, world_.faults().fail_name) ? EIO : image_.list(path, entries);
     if (error != 0) return failed("cannot list", path, error);
     return entries;
   };
@@ -257,8 +264,14 @@ Task<base::Result<void>> SimDisk::rename(std::string from, std::string to) {
   return change_names("cannot rename", from, [this, from, to] { return image_.rename(from, to); });
 }
 
+Task<base::Result<void>> SimDisk::link(std::string from, std::string to) {
+  return change_names("cannot link", from, [this, from, to] { return image_.link(from, to); });
+}
+
 Task<base::Result<void>> SimDisk::remove(std::string path) {
-  return change_names("cannot remove", path, [this, path] { return image_.remove(path); });
+  return change_names("cannot remove", path, [this, path] {
+    return path == refused_removal_.first ? refused_removal_.second : image_.remove(path);
+  });
 }
 
 Task<base::Result<void>> SimDisk::sync_directory(std::string path) {
@@ -297,5 +310,11 @@ void SimDisk::fail_next(DiskOp op, std::uint32_t count) noexcept {
 bool SimDisk::flip_bit(std::string_view path, std::uint64_t offset, unsigned bit) {
   return image_.flip_bit(path, offset, bit) == 0;
 }
+
+bool SimDisk::break_sector(std::string_view path, std::uint64_t offset) {
+  return image_.break_sector(path, offset) == 0;
+}
+
+bool SimDisk::mend_sectors(std::string_view path) { return image_.mend_sectors(path) == 0; }
 
 }  // namespace ron::platform::sim

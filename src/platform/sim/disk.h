@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/units.h"
 #include "platform/disk.h"
@@ -37,6 +38,7 @@ class SimDisk final : public Disk {
   Task<base::Result<void>> make_directory(std::string path) override;
   Task<base::Result<std::vector<DirectoryEntry>>> list(std::string path) override;
   Task<base::Result<void>> rename(std::string from, std::string to) override;
+  Task<base::Result<void>> link(std::string from, std::string to) override;
   Task<base::Result<void>> remove(std::string path) override;
   Task<base::Result<void>> sync_directory(std::string path) override;
   Task<base::Result<std::uint64_t>> free_bytes(std::string path) override;
@@ -48,8 +50,15 @@ class SimDisk final : public Disk {
 
   // The next `count` operations of this kind fail with an I/O error.
   void fail_next(DiskOp op, std::uint32_t count = 1) noexcept;
+  // Every operation of this kind on this path fails until it is told otherwise, with the errno.
+  void refuse_open(std::string path, int error) { refused_open_ = {std::move(path), error}; }
+  void refuse_removal(std::string path, int error) { refused_removal_ = {std::move(path), error}; }
   // False when there is no such byte.
   bool flip_bit(std::string_view path, std::uint64_t offset, unsigned bit);
+  // Reads that touch the sector with this byte fail, until all of it is written again or the file's
+  // sectors are mended. False when there is no such byte, or no such file.
+  bool break_sector(std::string_view path, std::uint64_t offset);
+  bool mend_sectors(std::string_view path);
   void set_capacity(std::uint64_t bytes) noexcept { image_.set_capacity(bytes); }
   [[nodiscard]] std::uint64_t power_cuts() const noexcept { return power_.cuts; }
   // Changes that power cuts did not leave whole.
@@ -76,6 +85,8 @@ class SimDisk final : public Disk {
   Power power_;
   std::uint64_t lost_changes_ = 0;
   std::array<std::uint32_t, kDiskOps> fail_next_{};
+  std::pair<std::string, int> refused_open_;
+  std::pair<std::string, int> refused_removal_;
 };
 
 }  // namespace ron::platform::sim

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "base/units.h"
@@ -110,11 +109,11 @@ void DiskImage::close(Inode& inode) noexcept {
 }
 
 void DiskImage::release_if_gone(Inode& inode) noexcept {
-  if (!inode.named && inode.open == 0) used_ -= inode.bytes.size();
+  if (inode.links == 0 && inode.open == 0) used_ -= inode.bytes.size();
 }
 
 void DiskImage::unname(const InodePtr& inode) noexcept {
-  inode->named = false;
+  --inode->links;
   release_if_gone(*inode);
 }
 
@@ -156,6 +155,21 @@ int DiskImage::rename(std::string_view from, std::string_view to) {
   target.directory->names[target.name] = source.inode;
   name_changes_.push_back(
       {source.directory, source.name, target.directory, target.name, source.inode});
+  return 0;
+}
+
+int DiskImage::link(std::string_view from, std::string_view to) {
+  Place source;
+  Place target;
+  int error = find(from, source);
+  if (error == 0) error = find(to, target);
+  if (error != 0) return error;
+  if (source.inode == nullptr) return ENOENT;
+  if (source.inode->is_directory) return EPERM;
+  if (target.inode != nullptr) return EEXIST;
+  target.directory->names[target.name] = source.inode;
+  ++source.inode->links;
+  name_changes_.push_back({nullptr, "", target.directory, target.name, source.inode});
   return 0;
 }
 
@@ -230,6 +244,10 @@ int DiskImage::write(Inode& inode, std::uint64_t offset, base::ByteView bytes) {
     if (error != 0) return error;
   }
   write_into(inode.bytes, offset, bytes);
+  // A drive puts another sector in the place of one that it is asked to write anew.
+  std::erase_if(inode.bad_sectors, [&](std::uint64_t sector) {
+    return sector * kSector >= offset && (sector + 1) * kSector <= end;
+  });
   record(inode, {0, offset, {bytes.begin(), bytes.end()}, inode.bytes.size(), false});
   return 0;
 }
@@ -279,6 +297,30 @@ int DiskImage::flip_bit(std::string_view path, std::uint64_t offset, unsigned bi
   return 0;
 }
 
+int DiskImage::break_sector(std::string_view path, std::uint64_t offset) {
+  Place place;
+  const int error = find(path, place);
+  if (error != 0) return error;
+  if (place.inode == nullptr) return ENOENT;
+  if (offset >= place.inode->bytes.size()) return EINVAL;
+  place.inode->bad_sectors.insert(offset / kSector);
+  return 0;
+}
+
+int DiskImage::mend_sectors(std::string_view path) {
+  Place place;
+  const int error = find(path, place);
+  if (error != 0) return error;
+  if (place.inode == nullptr) return ENOENT;
+  place.inode->bad_sectors.clear();
+  return 0;
+}
+
+bool DiskImage::unreadable(const Inode& inode, std::uint64_t offset, std::size_t bytes) noexcept {
+  const auto sector = inode.bad_sectors.lower_bound(offset / kSector);
+  return sector != inode.bad_sectors.end() && *sector * kSector < offset + bytes;
+}
+
 void DiskImage::flip_bit(Inode& inode, std::uint64_t offset, unsigned bit) noexcept {
   const std::byte mask = std::byte{1} << (bit % 8);
   if (offset < inode.bytes.size()) inode.bytes[offset] ^= mask;
@@ -288,7 +330,8 @@ void DiskImage::flip_bit(Inode& inode, std::uint64_t offset, unsigned bit) noexc
 std::uint64_t DiskImage::power_cut(FastRandom& random) {
   std::uint64_t damaged = settle_names(random);
   used_ = 0;
-  damaged += settle(*root_, random);
+  std::set<const Inode*> settled;
+  damaged += settle(*root_, random, settled);
   return damaged;
 }
 
@@ -310,13 +353,17 @@ std::uint64_t DiskImage::settle_names(FastRandom& random) {
 }
 
 // What the medium holds becomes what programs see, for this inode and all below it.
-std::uint64_t DiskImage::settle(Inode& inode, FastRandom& random) {
-  inode.named = true;
+std::uint64_t DiskImage::settle(Inode& inode, FastRandom& random, std::set<const Inode*>& settled) {
+  if (!settled.insert(&inode).second) {
+    ++inode.links;
+    return 0;
+  }
+  inode.links = 1;
   inode.open = 0;
   inode.locks.clear();
   inode.names = inode.durable_names;
   std::uint64_t damaged = 0;
-  for (const auto& [name, child] : inode.names) damaged += settle(*child, random);
+  for (const auto& [name, child] : inode.names) damaged += settle(*child, random, settled);
   const Mood mood = draw_mood(random);
   const std::size_t count = inode.pending.size();
   std::size_t sized = random.below(count + 1);  // changes whose new size has survived

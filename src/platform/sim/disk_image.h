@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,8 +40,8 @@ class DiskImage {
   struct Inode {
     std::uint64_t id = 0;
     bool is_directory = false;
-    bool named = true;       // reachable by a name
-    std::uint32_t open = 0;  // handles
+    std::uint32_t links = 1;  // names it is reached by
+    std::uint32_t open = 0;   // handles
     std::map<std::string, InodePtr, std::less<>> names;
     std::map<std::string, InodePtr, std::less<>> durable_names;
     std::vector<std::byte> bytes;
@@ -49,6 +50,7 @@ class DiskImage {
     std::uint64_t pending_bytes = 0;
     std::uint64_t changes = 0;  // number of the last change
     std::map<const void*, FileLock> locks;
+    std::set<std::uint64_t> bad_sectors;
   };
 
   explicit DiskImage(std::uint64_t capacity_bytes);
@@ -64,6 +66,7 @@ class DiskImage {
   int make_directory(std::string_view path);
   int list(std::string_view path, std::vector<DirectoryEntry>& out) const;
   int rename(std::string_view from, std::string_view to);
+  int link(std::string_view from, std::string_view to);
   int remove(std::string_view path);
   int sync_directory(std::string_view path);
 
@@ -77,6 +80,10 @@ class DiskImage {
 
   // Decay: the bit has changed, both in memory and on the medium. EINVAL past the end.
   int flip_bit(std::string_view path, std::uint64_t offset, unsigned bit);
+  // The sector with this byte cannot be read until all of it is written again, or mended.
+  int break_sector(std::string_view path, std::uint64_t offset);
+  int mend_sectors(std::string_view path);
+  static bool unreadable(const Inode& inode, std::uint64_t offset, std::size_t bytes) noexcept;
   static void flip_bit(Inode& inode, std::uint64_t offset, unsigned bit) noexcept;
 
   // Everything not synced is kept, lost or torn by seed. Returns how many changes were not kept
@@ -112,7 +119,7 @@ class DiskImage {
   static void apply(const NameChange& change);
   static void apply(Inode& inode, const Change& change);
   std::uint64_t settle_names(FastRandom& random);
-  std::uint64_t settle(Inode& inode, FastRandom& random);
+  std::uint64_t settle(Inode& inode, FastRandom& random, std::set<const Inode*>& settled);
 
   std::uint64_t capacity_;
   std::uint64_t used_ = 0;

@@ -33,6 +33,7 @@ struct FaultPlan {
   PerMillion fail_read = 0;
   PerMillion fail_write = 0;
   PerMillion fail_sync = 0;    // what was not synced may then never reach the medium
+  PerMillion fail_name = 0;    // open, create, list, rename, remove: nothing has happened then
   PerMillion rot_on_read = 0;  // one bit of what is read has changed for good
   PerMillion slow_sync = 0;
   Duration slow_sync_lasts = std::chrono::seconds(2);

@@ -36,12 +36,6 @@ bool is_loopback(const Endpoint& endpoint) noexcept {
                                              [](std::uint8_t byte) { return byte == 0; });
 }
 
-bool is_wildcard(const Endpoint& endpoint) noexcept {
-  if (endpoint.is_unix()) return false;
-  const auto begin = endpoint.ip.begin() + (endpoint.is_v4() ? 12 : 0);
-  return std::all_of(begin, endpoint.ip.end(), [](std::uint8_t byte) { return byte == 0; });
-}
-
 SimStream::SimStream(World& world, ConnectionPtr connection, std::size_t side)
     : world_(world), connection_(std::move(connection)), side_(side) {
   Side& me = connection_->sides[side_];
@@ -253,7 +247,7 @@ base::Result<std::unique_ptr<Listener>> SimNet::listen(const Endpoint& endpoint)
 // Sharing the very same endpoint is how cores spread connections; anything else that overlaps is
 // taken.
 int SimNet::check_bind(const Endpoint& endpoint) const {
-  if (!is_loopback(endpoint) && !is_wildcard(endpoint) && endpoint.ip != address_.ip) {
+  if (!is_loopback(endpoint) && !endpoint.is_wildcard() && endpoint.ip != address_.ip) {
     return EADDRNOTAVAIL;
   }
   if (endpoint.is_unix() || endpoint.port == 0) return 0;
@@ -261,7 +255,7 @@ int SimNet::check_bind(const Endpoint& endpoint) const {
   for (const SimListener* listener : listeners_) {
     const Endpoint& local = listener->local();
     if (local == endpoint || local.port != endpoint.port) continue;
-    if (is_wildcard(local) || is_wildcard(endpoint)) return EADDRINUSE;
+    if (local.is_wildcard() || endpoint.is_wildcard()) return EADDRINUSE;
   }
   return 0;
 }
@@ -292,7 +286,7 @@ SimListener* SimNet::pick(const Endpoint& target) {
   std::vector<SimListener*> matches;
   for (SimListener* listener : listeners_) {
     const Endpoint& local = listener->local();
-    if (local == target || (local.port == target.port && is_wildcard(local))) {
+    if (local == target || (local.port == target.port && local.is_wildcard())) {
       matches.push_back(listener);
     }
   }

@@ -13,7 +13,6 @@
 namespace ron::platform::sim {
 
 [[nodiscard]] bool is_loopback(const Endpoint& endpoint) noexcept;
-[[nodiscard]] bool is_wildcard(const Endpoint& endpoint) noexcept;
 
 class SimStream final : public Stream {
  public:

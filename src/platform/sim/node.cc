@@ -10,6 +10,7 @@ Node::Node(World& world, NodeId id, NodeOptions options)
       clock_(world, options.wall_skew),
       random_(world.seed() ^ (0xD1B54A32D192ED03ULL * (id + 1))),
       net_(world, id),
+      resolver_(blocking_),
       disk_(world, id, options.disk),
       key_values_(world, id, options.key_values),
       signals_(world, id),
@@ -18,7 +19,8 @@ Node::Node(World& world, NodeId id, NodeOptions options)
 }
 
 Host Node::host() noexcept {
-  return {cores_, clock_, random_, net_, disk_, key_values_, signals_, blocking_, send_arena_};
+  return {cores_, clock_,      random_,  net_,      resolver_,
+          disk_,  key_values_, signals_, blocking_, send_arena_};
 }
 
 Endpoint Node::endpoint(std::uint16_t port) const noexcept {

@@ -37,6 +37,7 @@ class Node {
   [[nodiscard]] Executor& core(std::size_t index = 0) noexcept { return *cores_[index]; }
   [[nodiscard]] SimClock& clock() noexcept { return clock_; }
   [[nodiscard]] SimNet& net() noexcept { return net_; }
+  [[nodiscard]] SimResolver& resolver() noexcept { return resolver_; }
   [[nodiscard]] SimDisk& disk() noexcept { return disk_; }
   [[nodiscard]] SimKeyValues& key_values() noexcept { return key_values_; }
   [[nodiscard]] SimSignals& signals() noexcept { return signals_; }
@@ -55,6 +56,7 @@ class Node {
   SimClock clock_;
   SimRandom random_;
   SimNet net_;
+  SimResolver resolver_;
   SimDisk disk_;
   SimKeyValues key_values_;
   SimSignals signals_;

@@ -68,10 +68,16 @@ base::Result<void> CapabilityGate::check(http::Request& request, const http::Rou
   thread_local auth::TokenCache tokens;
   const auto token = tokens.verify(state.keyring, *bearer);
   if (!token) return fail(token.error());
-  if (const auto permitted = auth::permits(**token, wanted); !permitted)
-    return fail(permitted.error());
+  // Who it is stands in the log also when it is not enough.
   const auth::Grant& grant = (*token)->grant;
   request.tenant = grant.tenant.value_or("");
+  request.token = (*token)->fingerprint;
+  const auto permitted = auth::permits(**token, wanted);
+  if (route.access.full_scope()) {
+    wanted.scope = route.access.full_scope();
+    request.grant_full = auth::permits(**token, wanted).has_value();
+  }
+  if (!permitted && !request.grant_full) return fail(permitted.error());
   if (grant.max_bytes) request.grant_max_bytes = *grant.max_bytes;
   return {};
 }

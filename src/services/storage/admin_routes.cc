@@ -1,5 +1,6 @@
 #include "services/storage/admin_routes.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <utility>
@@ -20,6 +21,8 @@ using platform::Task;
 
 constexpr std::size_t kListedDefault = 100;
 constexpr std::size_t kListedMost = 1000;
+constexpr std::size_t kHoldersListed = 4;  // of each object of a list
+constexpr std::size_t kHoldersShown = 100;
 
 struct ListWish {
   std::optional<base::ObjectId> after;
@@ -48,7 +51,32 @@ base::Result<ListWish> parse_list(std::string_view query) {
   return wish;
 }
 
-// `next` continues where this answer ends; it is missing at the end.
+// `more_holders` if there are others.
+void write_holders(base::JsonWriter& json, const volume::Holders& holders) {
+  json.key("holders").begin_array();
+  for (const std::string& tenant : holders.tenants) json.value(shown_tenant(tenant));
+  json.end_array();
+  if (holders.more) json.key("more_holders").value(true);
+}
+
+Task<Response> show_object(Core* core, Request* request) {
+  const auto id = base::ObjectId::parse(request->params[0]);
+  if (!id) co_return refuse(*request, id.error());
+  const auto holders = co_await core->volumes().holders(*id, kHoldersShown);
+  if (!holders) co_return refuse(*request, holders.error());
+  const auto found = co_await core->locate(*id);
+  std::string body;
+  base::JsonWriter json(body);
+  json.begin_object().key("address").value(id->text());
+  if (found) json.key("length").value(found->length());
+  json.key("damaged").value(!found && found.error().code == Code::IntegrityFail);
+  write_holders(json, *holders);
+  json.end_object();
+  co_return Response::json(200, std::move(body));
+}
+
+// `next` continues where this answer ends; it is missing at the end. What is removed meanwhile has
+// no holders.
 Task<Response> list_objects(Core* core, Request* request) {
   const auto wish = parse_list(request->query);
   if (!wish) co_return refuse(*request, wish.error());
@@ -59,7 +87,10 @@ Task<Response> list_objects(Core* core, Request* request) {
   json.begin_object().key("objects").begin_array();
   for (const volume::Volume::Listed& one : *listed) {
     json.begin_object().key("address").value(one.id.text());
-    json.key("length").value(one.length).end_object();
+    json.key("length").value(one.length);
+    const auto holders = co_await core->volumes().holders(one.id, kHoldersListed);
+    write_holders(json, holders ? *holders : volume::Holders());
+    json.end_object();
   }
   json.end_array();
   if (listed->size() == wish->limit) json.key("next").value(listed->back().id.text());
@@ -78,6 +109,7 @@ void write_volume(base::JsonWriter& json, volume::Volume& volume) {
   json.key("segments").value(stats.segments).key("free_bytes").value(stats.free_bytes);
   json.key("uploads").value(stats.uploads).key("quarantined").value(stats.quarantined);
   json.key("index_bytes").value(stats.index_bytes);
+  json.key("unreadable_bytes").value(stats.unreadable_bytes);
   if (const volume::Maintenance* maintenance = volume.maintenance()) {
     const volume::ScrubProgress scrub = maintenance->scrub_progress();
     json.key("scrub").begin_object().key("running").value(scrub.running);
@@ -107,6 +139,33 @@ void write_memory(base::JsonWriter& json, const StorageConfig& config, std::size
   json.end_array().end_object();
 }
 
+void write_usage(base::JsonWriter& json, const volume::Usage& usage) {
+  json.key("bytes").value(usage.bytes).key("objects").value(usage.objects);
+}
+
+// What the largest tenants hold, are about to store and may store, and what all others hold.
+void write_tenants(base::JsonWriter& json, Core& core) {
+  const volume::TenantUsage tenants = core.volumes().tenants(kTenantsShown);
+  volume::Usage others = tenants.all;
+  json.key("tenants").begin_array();
+  for (const volume::TenantUsage::Tenant& tenant : tenants.largest) {
+    others.bytes -= std::min(others.bytes, tenant.usage.bytes);
+    others.objects -= std::min(others.objects, tenant.usage.objects);
+    const Quotas::Standing standing = core.quotas().standing(tenant.name);
+    json.begin_object().key("name").value(shown_tenant(tenant.name));
+    write_usage(json, tenant.usage);
+    json.key("reserved_bytes").value(standing.reserved.bytes);
+    if (standing.limit.bytes != 0) json.key("limit_bytes").value(standing.limit.bytes);
+    if (standing.limit.objects != 0) json.key("limit_objects").value(standing.limit.objects);
+    json.end_object();
+  }
+  json.end_array();
+  if (others.objects == 0) return;
+  json.key("other_tenants").begin_object();
+  write_usage(json, others);
+  json.end_object();
+}
+
 Response stats_response(Core& core, const StorageConfig& config) {
   std::string body;
   base::JsonWriter json(body);
@@ -114,6 +173,7 @@ Response stats_response(Core& core, const StorageConfig& config) {
   json.key("volumes").begin_array();
   for (const auto& volume : core.volumes().all()) write_volume(json, *volume);
   json.end_array();
+  write_tenants(json, core);
   json.key("cache").begin_object().key("objects").value(std::uint64_t{core.cache().objects()});
   json.key("bytes").value(core.cache().used_bytes());
   json.key("capacity_bytes").value(core.cache().capacity()).end_object();
@@ -161,6 +221,8 @@ void add_operator_routes(http::Router& router, Core& core, CurrentConfig config)
   };
   add(Method::Get, "/admin/objects",
       [&core](Request* request) { return list_objects(&core, request); });
+  add(Method::Get, "/admin/objects/{addr}",
+      [&core](Request* request) { return show_object(&core, request); });
   add(Method::Get, "/admin/stats",
       [&core, config = std::move(config)](Request*) { return show_stats(&core, config()); });
   add(Method::Post, "/admin/scrub", [&core](Request*) {
@@ -170,6 +232,7 @@ void add_operator_routes(http::Router& router, Core& core, CurrentConfig config)
     return request_maintenance(&core, &volume::Maintenance::request_compaction);
   });
   add(Method::Post, "/admin/repair", [](Request* request) { return refuse_repair(request); });
+  add_snapshot_routes(router, core);
 }
 
 }  // namespace ron::storage

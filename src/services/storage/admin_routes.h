@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "http/router.h"
 #include "services/storage/config.h"
@@ -10,9 +11,18 @@
 
 namespace ron::storage {
 
+// How many tenants are named where their use is shown; the rest is one sum.
+inline constexpr std::size_t kTenantsShown = 20;
+static_assert(kTenantsShown < runtime::kSeriesPerMetric);
+// Capabilities without a tenant are one, too. No tenant can have this name.
+inline std::string_view shown_tenant(std::string_view tenant) noexcept {
+  return tenant.empty() ? "(none)" : tenant;
+}
+
 using CurrentConfig = std::function<std::shared_ptr<const StorageConfig>()>;
 
 // `core` outlives the router.
 void add_operator_routes(http::Router& router, Core& core, CurrentConfig config);
+void add_snapshot_routes(http::Router& router, Core& core);  // those under /admin/snapshot
 
 }  // namespace ron::storage

@@ -28,6 +28,7 @@ struct NewBytes {
   base::Buffer bytes;
   std::optional<base::ObjectId> expected;
   std::string tenant;
+  Origin origin{};
 };
 
 // Which bytes of an object, and how long they may take.
@@ -43,6 +44,14 @@ struct UploadWish {
   std::uint64_t length = 0;
   std::optional<base::ObjectId> expected;
   std::string tenant;
+};
+
+// Until when an answer is waited for, and on whose behalf.
+struct Call {
+  Call(runtime::Deadline until) : deadline(until) {}  // NOLINT: nobody in particular asks
+  Call(runtime::Deadline until, Origin from) : deadline(until), origin(std::move(from)) {}
+  runtime::Deadline deadline;
+  Origin origin;
 };
 
 // Thread-safe. Errors are those of the contract's table. Writes: Busy when the work queue is full,
@@ -68,12 +77,14 @@ class Api {
   [[nodiscard]] virtual std::uint64_t chunk_bytes() const = 0;
   [[nodiscard]] virtual base::Duration piece_timeout() const = 0;
 
+  // Adds the tenant's hold, if it has none.
   virtual platform::Task<base::Result<Stored>> put(NewBytes wish, runtime::Deadline deadline) = 0;
   // Busy if a put would be refused now, counted as such: lets a listener refuse before it reads a
   // body.
   virtual base::Result<void> check_room() = 0;
-  virtual platform::Task<base::Result<void>> remove(base::ObjectId id,
-                                                    runtime::Deadline deadline) = 0;
+  // Takes the tenant's hold away, or all of them; the object goes with the last. NotFound when
+  // there is none.
+  virtual platform::Task<base::Result<void>> remove(volume::Removal removal, Call call) = 0;
 
   // Uploads belong to a tenant; to any other they are NotFound.
   virtual platform::Task<base::Result<volume::Upload>> begin_upload(UploadWish wish,
@@ -88,9 +99,9 @@ class Api {
                                                                    base::Buffer bytes,
                                                                    runtime::Deadline deadline) = 0;
   // PreconditionFailed with the missing parts, HashMismatch when it was to have another address.
+  // A repetition has the same answer until the upload would have expired.
   virtual platform::Task<base::Result<Stored>> commit_upload(volume::UploadId id,
-                                                             std::string tenant,
-                                                             runtime::Deadline deadline) = 0;
+                                                             std::string tenant, Call call) = 0;
   virtual platform::Task<base::Result<void>> abort_upload(volume::UploadId id, std::string tenant,
                                                           runtime::Deadline deadline) = 0;
 };

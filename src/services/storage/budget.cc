@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "auth/caveat.h"
 #include "base/buffer.h"
+#include "http/decode_guard.h"
 #include "http/wire.h"
 #include "observe/log.h"
 #include "platform/blocking.h"
@@ -19,8 +21,10 @@ constexpr std::uint64_t kListeners = 2;
 // request's state and coroutine frames, rounded up.
 constexpr std::uint64_t kRequestStateBytes = 16 * base::kKiB;
 constexpr std::uint64_t kConnectionBytes = 2 * http::ReadBuffer::kBytes + kRequestStateBytes;
-// A decoded body grows by doubling and is copied once to its final size.
-constexpr std::uint64_t kDecodeGrowth = 3;
+// Cores of the operators' listener, which has decoders of its own.
+constexpr std::uint64_t kAdminCores = 1;
+// A body in chunks and a decoded one grow by doubling and are copied once to their final size.
+constexpr std::uint64_t kBodyGrowth = 3;
 // A waiting job besides its body, which is counted with the requests in flight; each lane has a
 // place for every one.
 constexpr std::uint64_t kWorkItemBytes = kWorkLanes * sizeof(std::optional<Job>);
@@ -31,6 +35,8 @@ constexpr std::uint64_t kOpenUploadBytes = 512;
 constexpr std::uint64_t kCommitBatches = 1;
 // Besides its cache: what an index gathers before it writes it out, and its tables' own.
 constexpr std::uint64_t kIndexOwnBytes = 64 * base::kMiB;
+// The log and the access log.
+constexpr std::uint64_t kLogQueues = 2;
 // Producers fill one buffer while the writer empties the other.
 constexpr std::uint64_t kLogBuffers = 2;
 
@@ -43,34 +49,44 @@ constexpr std::uint64_t kDescriptorsOfProcess = 32;
 
 std::vector<Addend> memory_budget(const StorageConfig& config, std::size_t cores) {
   const http::ServerSettings& server = config.server;
-  const std::uint64_t decoded = std::min(server.decode_abs_cap_bytes.bytes,
-                                         server.max_body_bytes.bytes * server.decode_ratio_max);
-  const std::uint64_t body = std::max(server.max_body_bytes.bytes, kDecodeGrowth * decoded);
-  // A reader keeps the object it is sent, also when the memory tier has let go of it by then.
-  const std::uint64_t sent = config.amnesia ? 0
-                                            : std::min<std::uint64_t>(base::limits::kDecodedBytes,
-                                                                      config.cache_bytes.bytes);
+  const std::uint64_t decode_cap = server.decode_abs_cap_bytes.bytes;
+  const std::uint64_t decoded =
+      std::min(decode_cap, server.max_body_bytes.bytes * server.decode_ratio_max);
   std::vector<Addend> sum = {
       {"objects (storage.cache_bytes)", 1, config.cache_bytes.bytes},
       {"room lost in partly used blocks of large objects (storage.cache_bytes)", 1,
        config.cache_bytes.bytes},
-      {"bodies, or objects that left the memory tier while they are sent "
-       "(storage.server.max_inflight, storage.limits.decode_abs_cap_bytes while decoding)",
-       server.max_inflight, std::max(body, sent)},
+      {"bodies (storage.server.max_inflight, storage.limits.max_body_bytes, "
+       "storage.limits.decode_abs_cap_bytes)",
+       server.max_inflight, std::max(kBodyGrowth * server.max_body_bytes.bytes, decoded)},
+      {"bodies being decoded, and their decoders (--cores, storage.limits.decode_abs_cap_bytes)",
+       (cores + kAdminCores) * http::kDecodersPerCore,
+       kBodyGrowth * decoded + http::decoder_bytes(decode_cap) + http::DecodeGuard::kPieceBytes},
       {"connections (storage.max_conns, both listeners)", kListeners * server.max_conns,
        kConnectionBytes},
       {"work queue (storage.channels.work)", config.work_capacity, kWorkItemBytes},
       {"open uploads (storage.uploads.max_open)", config.uploads.max_open, kOpenUploadBytes},
-      {"events (storage.channels.events)", config.events_capacity, sizeof(StorageEvent)},
+      {"events (storage.channels.events)", config.events_capacity,
+       sizeof(StorageEvent) + auth::kMaxTenantBytes},
       {"buffers kept for the next bodies", 1, base::Buffer::kSharedBytes},
       {"buffers kept by each thread (--cores)", cores + platform::kBlockingThreads,
        base::Buffer::kKeptBytes},
-      {"log queue", kLogBuffers, observe::kLogQueueBytes},
+      {"log queues", kLogQueues * kLogBuffers, observe::kLogQueueBytes},
   };
-  if (config.amnesia) return sum;
+  if (config.amnesia) {
+    sum.push_back({"commits that can be repeated", kRememberedCommits, kOpenUploadBytes});
+    return sum;
+  }
   const std::uint64_t volumes = std::max<std::uint64_t>(1, config.data_dirs.size());
-  sum.push_back({"pieces on their way to clients (storage.server.max_inflight, storage.chunk_size)",
-                 server.max_inflight, config.chunk_size.bytes + base::limits::kGroupBytes});
+  // A reader keeps what it is sent, also when the memory tier has let go of it by then. It holds a
+  // connection and, if it is slow, no place among the requests in flight.
+  sum.push_back(
+      {"objects that left the memory tier while they are sent (storage.max_conns, "
+       "storage.cache_bytes)",
+       server.max_conns,
+       std::min<std::uint64_t>(base::limits::kDecodedBytes, config.cache_bytes.bytes)});
+  sum.push_back({"pieces on their way to clients (storage.max_conns, storage.chunk_size)",
+                 server.max_conns, config.chunk_size.bytes + base::limits::kGroupBytes});
   sum.push_back({"objects being loaded (storage.get_workers)", config.get_workers,
                  base::limits::kDecodedBytes});
   sum.push_back({"writes being made durable (storage.data_dirs)", volumes * kCommitBatches,

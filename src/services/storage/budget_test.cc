@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "config/load.h"
+#include "http/codecs.h"
 
 namespace ron::storage {
 namespace {
@@ -44,19 +45,34 @@ TEST(Budget, GrowsWithEveryLimitItNames) {
   }
 }
 
-// What a request holds: a body, or an object the memory tier had room for and has let go of.
+Addend addend_of(const StorageConfig& config, std::string_view what) {
+  for (Addend& addend : memory_budget(config, 2)) {
+    if (addend.what.starts_with(what)) return std::move(addend);
+  }
+  ADD_FAILURE() << what;
+  return {};
+}
+
+// A connection holds the object it is sent, which the memory tier had room for and has let go of.
 TEST(Budget, CountsObjectsThatReadersKeep) {
-  const auto each = [](const std::string& cache) {
-    const auto config = loaded({"storage.amnesia=false", "storage.limits.decode_abs_cap_bytes=1KiB",
-                                "storage.cache_bytes=" + cache});
-    for (const Addend& addend : memory_budget(*config, 2)) {
-      if (addend.what.starts_with("bodies")) return addend.each_bytes;
-    }
-    return std::uint64_t{0};
+  const auto kept = [](const std::string& cache) {
+    return addend_of(*loaded({"storage.amnesia=false", "storage.max_conns=7",
+                              "storage.server.max_inflight=3", "storage.cache_bytes=" + cache}),
+                     "objects that left");
   };
-  EXPECT_EQ(each("0"), base::kMiB);
-  EXPECT_EQ(each("4MiB"), 4 * base::kMiB);
-  EXPECT_EQ(each("1GiB"), base::limits::kDecodedBytes);
+  EXPECT_EQ(kept("0").bytes(), 0U);
+  EXPECT_EQ(kept("4MiB").bytes(), 7 * 4 * base::kMiB);
+  EXPECT_EQ(kept("1GiB").bytes(), 7 * base::limits::kDecodedBytes);
+}
+
+// One on each core and on the operators' listener, each with its window and what it has decoded.
+TEST(Budget, CountsDecodersAtOnce) {
+  const Addend decoding =
+      addend_of(*loaded({"storage.limits.decode_abs_cap_bytes=8MiB"}), "bodies being decoded");
+  EXPECT_EQ(decoding.count, 3U);
+  EXPECT_GE(decoding.each_bytes, http::decoder_bytes(8 * base::kMiB) + 3 * 8 * base::kMiB);
+  EXPECT_EQ(http::decoder_bytes(8 * base::kMiB), 30 * base::kMiB);
+  EXPECT_EQ(http::decoder_bytes(0), http::kZstdBytes);
 }
 
 }  // namespace

@@ -37,7 +37,9 @@ struct ScrubConfig {
 struct StorageConfig {
   config::Address bind;
   config::Address admin;
-  http::ServerSettings server;
+  http::ServerSettings server{
+      .larger_body_advice =
+          "larger objects are stored in parts of 1MiB: POST /uploads, or ron put"};
   base::Duration drain_deadline{};
   bool amnesia = false;
   config::TextList data_dirs;

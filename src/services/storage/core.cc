@@ -109,8 +109,17 @@ platform::Task<void> Core::auditor(observe::Log log, runtime::Shutdown shutdown)
                 {{"address", address}, {"group", event.length}});
       continue;
     }
-    log.debug(event.kind == Kind::Stored ? "object stored" : "object removed",
-              {{"address", address}, {"bytes", event.length}});
+    const std::string_view what = event.kind == Kind::Stored     ? "object stored"
+                                  : event.kind == Kind::Released ? "hold on object removed"
+                                                                 : "object removed";
+    const Origin& origin = event.origin;
+    const observe::Value token =
+        origin.token.empty() ? observe::Value("") : observe::Value(observe::Redacted(origin.token));
+    log.with(origin.corr_id)
+        .debug(what, {{"address", address},
+                      {"bytes", event.length},
+                      {"tenant", origin.tenant},
+                      {"token", token}});
   }
 }
 

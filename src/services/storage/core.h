@@ -29,10 +29,16 @@ namespace ron::storage {
 
 // Something happened to an object; listeners get it through events(1024).
 struct StorageEvent {
-  enum class Kind : std::uint8_t { Stored, Removed, Corrupt };
+  enum class Kind : std::uint8_t {
+    Stored,
+    Released,  // a tenant's hold is gone; others hold it
+    Removed,
+    Corrupt,
+  };
   Kind kind;
   base::ObjectId id;
   std::uint64_t length;  // Corrupt: the first bad group instead
+  Origin origin{};       // Corrupt: nobody
 };
 
 class Core final : public Api {
@@ -52,7 +58,7 @@ class Core final : public Api {
 
   platform::Task<base::Result<Stored>> put(NewBytes wish, runtime::Deadline deadline) override;
   base::Result<void> check_room() override { return work_.check_room(); }
-  platform::Task<base::Result<void>> remove(base::ObjectId id, runtime::Deadline deadline) override;
+  platform::Task<base::Result<void>> remove(volume::Removal removal, Call call) override;
 
   platform::Task<base::Result<volume::Upload>> begin_upload(UploadWish wish,
                                                             runtime::Deadline deadline) override;
@@ -64,7 +70,7 @@ class Core final : public Api {
                                                            base::Buffer bytes,
                                                            runtime::Deadline deadline) override;
   platform::Task<base::Result<Stored>> commit_upload(volume::UploadId id, std::string tenant,
-                                                     runtime::Deadline deadline) override;
+                                                     Call call) override;
   platform::Task<base::Result<void>> abort_upload(volume::UploadId id, std::string tenant,
                                                   runtime::Deadline deadline) override;
 
@@ -89,6 +95,7 @@ class Core final : public Api {
   [[nodiscard]] const ObjectCache& cache() const noexcept { return cache_; }
   [[nodiscard]] const WorkQueue& work() const noexcept { return work_; }
   [[nodiscard]] const UploadTable& uploads() const noexcept { return uploads_; }
+  [[nodiscard]] const Quotas& quotas() const noexcept { return quotas_; }
   [[nodiscard]] std::size_t cores() const noexcept { return host_.cores.size(); }
   // Memory taken by objects, and what they may take.
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
@@ -110,7 +117,8 @@ class Core final : public Api {
                                                        std::uint64_t length);
   platform::Task<base::Result<Quotas::Reservation>> reserve(std::string tenant, std::uint64_t bytes,
                                                             std::optional<base::ObjectId> id);
-  void announce_stored(const base::Result<volume::Added>& added);
+  platform::Task<base::Result<UploadOnVolume>> find_upload(volume::UploadId id, std::string tenant);
+  void announce_stored(const base::Result<volume::Added>& added, Origin origin);
   [[nodiscard]] std::int64_t now_s() const noexcept { return host_.clock.unix_ms() / 1000; }
 
   platform::Host host_;

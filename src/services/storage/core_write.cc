@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "b3/hash.h"
+#include "base/about.h"
 #include "services/storage/core.h"
 
 namespace ron::storage {
@@ -68,20 +69,22 @@ Result<Stored> stored(const Result<volume::Added>& added) {
 
 }  // namespace
 
-void Core::announce_stored(const Result<volume::Added>& added) {
+void Core::announce_stored(const Result<volume::Added>& added, Origin origin) {
   if (!added || !added->is_new) return;
   stored_bytes_.add(added->length);
-  events_.send({StorageEvent::Kind::Stored, added->id, added->length});
+  events_.send({StorageEvent::Kind::Stored, added->id, added->length, std::move(origin)});
 }
 
-// Room in the tenant's quota. What is stored already (`id`) costs nothing to store again.
+// Room in the tenant's quota. What it holds already (`id`) costs nothing to store again.
 Task<Result<Quotas::Reservation>> Core::reserve(std::string tenant, std::uint64_t bytes,
                                                 std::optional<base::ObjectId> id) {
   if (!quotas_.any()) co_return Quotas::Reservation();
-  auto reserved = quotas_.reserve(tenant, {bytes, 1}, volumes_.usage(tenant));
+  uploads_.drop_expired(now_s());
+  auto reserved = quotas_.reserve(tenant, {bytes, 1},
+                                  [this](std::string_view whose) { return volumes_.usage(whose); });
   if (reserved || !id) co_return reserved;
-  const Result<OnVolume> there = co_await volumes_.locate(*id);
-  if (there) co_return Quotas::Reservation();
+  const Result<bool> held = co_await volumes_.holds(*id, std::move(tenant));
+  if (held && *held) co_return Quotas::Reservation();
   co_return reserved;
 }
 
@@ -90,6 +93,7 @@ Task<Result<Stored>> Core::put(NewBytes wish, runtime::Deadline deadline) {
   job.bytes = std::move(wish.bytes);
   job.expected = wish.expected;
   job.tenant = std::move(wish.tenant);
+  job.origin = std::move(wish.origin);
   job.announced = coming_writes_.announce();
   job.deadline = deadline;
   const auto added = co_await work_.ask(std::move(job), WhenFull::Refuse);
@@ -113,11 +117,11 @@ Task<void> Core::run(PutJob job) {
     std::move(*job.reply).send(fail(reserved.error()));
     co_return;
   }
-  job.reply->before_delivery(
-      [this, held = std::move(*reserved)](const Result<volume::Added>* added) {
-        if (added != nullptr) announce_stored(*added);
-      });
-  volume::Volume* const volume = co_await volumes_.for_put(id);
+  job.reply->before_delivery([this, held = std::move(*reserved), origin = std::move(job.origin)](
+                                 const Result<volume::Added>* added) mutable {
+    if (added != nullptr) announce_stored(*added, std::move(origin));
+  });
+  volume::Volume* const volume = co_await volumes_.for_put(id, job.tenant);
   object.bytes = std::move(job.bytes);
   object.tenant = std::move(job.tenant);
   object.announced = std::move(job.announced);
@@ -125,11 +129,11 @@ Task<void> Core::run(PutJob job) {
 }
 
 // From every volume that has it; a damaged one is removed like any other.
-Task<Result<void>> Core::remove(base::ObjectId id, runtime::Deadline deadline) {
+Task<Result<void>> Core::remove(volume::Removal removal, Call call) {
   bool removed = false;
   base::Error why(Code::NotFound, "no object is stored under this address");
   for (const auto& volume : volumes_.all()) {
-    const Result<volume::Located> at = co_await volume->locate(id);
+    const Result<volume::Located> at = co_await volume->locate(removal.id);
     if (!at && at.error().code == Code::NotFound) continue;
     if (!at && at.error().code != Code::IntegrityFail) {
       why = at.error();
@@ -137,13 +141,14 @@ Task<Result<void>> Core::remove(base::ObjectId id, runtime::Deadline deadline) {
     }
     RemoveJob job;
     job.volume = volume.get();
-    job.id = id;
-    job.deadline = deadline;
-    const Result<std::uint64_t> length = co_await work_.ask(std::move(job), WhenFull::Refuse);
-    if (length) {
+    job.removal = removal;
+    job.origin = call.origin;
+    job.deadline = call.deadline;
+    const Result<volume::Removed> done = co_await work_.ask(std::move(job), WhenFull::Refuse);
+    if (done) {
       removed = true;
-    } else if (length.error().code != Code::NotFound) {
-      co_return fail(length.error());
+    } else if (done.error().code != Code::NotFound) {
+      co_return fail(done.error());
     }
   }
   if (!removed) co_return fail(std::move(why));
@@ -151,12 +156,20 @@ Task<Result<void>> Core::remove(base::ObjectId id, runtime::Deadline deadline) {
 }
 
 Task<void> Core::run(RemoveJob job) {
-  job.reply->before_delivery([this, id = job.id](const Result<std::uint64_t>* length) {
-    // Nobody may read from memory what nobody could read again after a restart.
-    cache_.erase(id);
-    if (length != nullptr && *length) events_.send({StorageEvent::Kind::Removed, id, **length});
+  job.reply->before_delivery([this, id = job.removal.id, origin = std::move(job.origin)](
+                                 const Result<volume::Removed>* removed) mutable {
+    const bool done = removed != nullptr && *removed;
+    // Nobody may read from memory what nobody could read again after a restart. What others hold
+    // stays there, also when somebody asks who holds nothing.
+    const bool kept =
+        done ? !(*removed)->gone : removed != nullptr && removed->error().code == Code::NotFound;
+    if (!kept) cache_.erase(id);
+    if (!done) return;
+    using Kind = StorageEvent::Kind;
+    events_.send({(*removed)->gone ? Kind::Removed : Kind::Released, id, (*removed)->length,
+                  std::move(origin)});
   });
-  co_await job.volume->remove(job.id, job.deadline, std::move(*job.reply));
+  co_await job.volume->remove(std::move(job.removal), job.deadline, std::move(*job.reply));
 }
 
 Task<Result<volume::Upload>> Core::begin_upload(UploadWish wish, runtime::Deadline deadline) {
@@ -176,7 +189,11 @@ Task<Result<volume::Upload>> Core::begin_upload(UploadWish wish, runtime::Deadli
   volume::Volume* const volume = volumes_.roomiest();
   const std::uint64_t free_bytes = volume->stats().free_bytes;
   if (wish.length > free_bytes) {
-    co_return fail(base::Error(Code::StorageFull, "there is no room for an object of that length")
+    const std::string kept = memory_ != nullptr ? " of storage.cache_bytes"
+                                                : ", of which storage.min_free_bytes is kept";
+    const std::string message = "there is no room for " + base::about(wish.length) + ": " +
+                                base::about(free_bytes) + " are free" + kept;
+    co_return fail(base::Error(Code::StorageFull, message)
                        .with("length", std::to_string(wish.length))
                        .with("free_bytes", std::to_string(free_bytes)));
   }
@@ -204,17 +221,29 @@ Task<void> Core::run(BeginJob job) {
   co_await job.volume->begin_upload(std::move(job.upload), job.deadline, std::move(*job.reply));
 }
 
+// The tenant's own, open or committed. What older versions have committed does not say when it
+// would have expired.
+Task<Result<UploadOnVolume>> Core::find_upload(volume::UploadId id, std::string tenant) {
+  Result<UploadOnVolume> found = co_await volumes_.find_upload(id);
+  if (!found) co_return found;
+  const volume::UploadState& state = found->state;
+  const std::int64_t expires = state.upload.expires_unix_s;
+  const bool for_ever = state.committed && expires == 0;
+  if (state.upload.tenant != tenant || (expires <= now_s() && !for_ever)) {
+    co_return fail(no_upload());
+  }
+  co_return found;
+}
+
 Task<Result<OpenUpload>> Core::open_upload(volume::UploadId id, std::string tenant) {
   if (auto known = uploads_.find(id, now_s())) {
     if (known->upload.tenant != tenant) co_return fail(no_upload());
     co_return std::move(*known);
   }
-  Result<UploadOnVolume> found = co_await volumes_.find_upload(id);
+  Result<UploadOnVolume> found = co_await find_upload(id, tenant);
   if (!found) co_return fail(found.error());
+  if (found->state.committed) co_return fail(no_upload());
   OpenUpload open{found->volume, std::move(found->state.upload)};
-  if (open.upload.tenant != tenant || open.upload.expires_unix_s <= now_s()) {
-    co_return fail(no_upload());
-  }
   // Begun before a restart: its room was granted then, if the quota has shrunk it is kept all the
   // same.
   auto reserved = co_await reserve(tenant, open.upload.length, std::nullopt);
@@ -223,10 +252,9 @@ Task<Result<OpenUpload>> Core::open_upload(volume::UploadId id, std::string tena
 }
 
 Task<Result<volume::UploadState>> Core::upload_state(volume::UploadId id, std::string tenant) {
-  Result<UploadOnVolume> found = co_await volumes_.find_upload(id);
+  Result<UploadOnVolume> found = co_await find_upload(id, std::move(tenant));
   if (!found) co_return fail(found.error());
-  const volume::Upload& upload = found->state.upload;
-  if (upload.tenant != tenant || upload.expires_unix_s <= now_s()) co_return fail(no_upload());
+  if (found->state.committed) co_return fail(no_upload());
   co_return std::move(found->state);
 }
 
@@ -243,31 +271,32 @@ Task<void> Core::run(PartJob job) {
   co_await job.volume->put_part(std::move(job.part), job.deadline, std::move(*job.reply));
 }
 
-Task<Result<Stored>> Core::commit_upload(volume::UploadId id, std::string tenant,
-                                         runtime::Deadline deadline) {
-  const Result<OpenUpload> open = co_await open_upload(id, tenant);
-  if (!open) co_return fail(open.error());
-  const Result<volume::UploadState> state = co_await open->volume->find_upload(id);
-  if (!state) co_return fail(state.error());
-  const std::uint64_t arrived = arrived_parts(*state);
-  if (arrived != state->upload.parts()) {
+Task<Result<Stored>> Core::commit_upload(volume::UploadId id, std::string tenant, Call call) {
+  const Result<UploadOnVolume> found = co_await find_upload(id, std::move(tenant));
+  if (!found) co_return fail(found.error());
+  const volume::UploadState& state = found->state;
+  const std::uint64_t arrived = arrived_parts(state);
+  if (!state.committed && arrived != state.upload.parts()) {
     co_return fail(base::Error(Code::PreconditionFailed, "parts of the upload are missing")
-                       .with("missing", missing_parts(*state))
-                       .with("missing_parts", std::to_string(state->upload.parts() - arrived)));
+                       .with("missing", missing_parts(state))
+                       .with("missing_parts", std::to_string(state.upload.parts() - arrived)));
   }
+  // Who commits again asks the volume, too: the object may have been removed meanwhile.
   CommitJob job;
-  job.volume = open->volume;
+  job.volume = found->volume;
   job.upload = id;
-  job.deadline = deadline;
+  job.origin = std::move(call.origin);
+  job.deadline = call.deadline;
   const Result<volume::Added> added = co_await work_.ask(std::move(job), WhenFull::Refuse);
   co_return stored(added);
 }
 
 Task<void> Core::run(CommitJob job) {
-  job.reply->before_delivery([this, id = job.upload](const Result<volume::Added>* added) {
+  job.reply->before_delivery([this, id = job.upload, origin = std::move(job.origin)](
+                                 const Result<volume::Added>* added) mutable {
     if (added == nullptr || !*added) return;
     uploads_.drop(id);
-    announce_stored(*added);
+    announce_stored(*added, std::move(origin));
   });
   co_await job.volume->commit_upload(job.upload, job.deadline, std::move(*job.reply));
 }

@@ -27,6 +27,13 @@ struct Found {
   [[nodiscard]] std::uint64_t length() const noexcept { return at.object.length; }
 };
 
+// Who asked for a change, for those who keep account of changes.
+struct Origin {
+  base::Ulid corr_id{};
+  std::string tenant{};
+  std::string token{};  // its fingerprint
+};
+
 // `Answer` is what the reply brings, `kLane` whose work it is.
 template <class T, std::size_t Lane>
 struct JobBase {
@@ -50,11 +57,13 @@ struct PutJob : JobBase<volume::Added, kPutLane> {
   base::Buffer bytes;
   std::optional<base::ObjectId> expected;
   std::string tenant;
+  Origin origin;
   volume::ComingWrites::Announcement announced;
 };
-struct RemoveJob : JobBase<std::uint64_t, kPutLane> {
+struct RemoveJob : JobBase<volume::Removed, kPutLane> {
   volume::Volume* volume = nullptr;
-  base::ObjectId id;
+  volume::Removal removal;
+  Origin origin;
 };
 struct BeginJob : JobBase<bool, kPutLane> {
   volume::Volume* volume = nullptr;
@@ -67,6 +76,7 @@ struct PartJob : JobBase<b3::ChainingValue, kPutLane> {
 struct CommitJob : JobBase<volume::Added, kPutLane> {
   volume::Volume* volume = nullptr;
   volume::UploadId upload;
+  Origin origin;
 };
 struct AbortJob : JobBase<bool, kPutLane> {
   volume::Volume* volume = nullptr;

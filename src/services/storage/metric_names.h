@@ -26,6 +26,13 @@ inline constexpr runtime::MetricDecl kUploadsOpen =
     runtime::declare_gauge("storage_uploads_open", "Uploads begun and not ended.");
 inline constexpr runtime::MetricDecl kQuarantined = runtime::declare_gauge(
     "storage_quarantined_objects", "Objects withheld because stored bytes did not verify.");
+inline constexpr runtime::MetricDecl kTenantBytes = runtime::declare_gauge(
+    "storage_tenant_bytes", "Bytes of the objects each of the largest tenants holds.", {"tenant"});
+inline constexpr runtime::MetricDecl kTenantObjects = runtime::declare_gauge(
+    "storage_tenant_objects", "Objects each of the largest tenants holds.", {"tenant"});
+inline constexpr runtime::MetricDecl kUnreadableBytes = runtime::declare_gauge(
+    "storage_unreadable_bytes",
+    "Bytes of segments that the disk did not give when the index was made or brought up to date.");
 inline constexpr runtime::MetricDecl kMemoryBytes =
     runtime::declare_gauge("storage_memory_bytes", "Memory taken by objects.");
 inline constexpr runtime::MetricDecl kMemoryLimitBytes =
@@ -45,7 +52,8 @@ inline constexpr runtime::MetricDecl kStoredBytesTotal =
 
 inline constexpr std::array kAll = {&kReloadSuccessTotal, &kReloadFailTotal,    &kObjects,
                                     &kObjectBytes,        &kFreeBytes,          &kUploadsOpen,
-                                    &kQuarantined,        &kMemoryBytes,        &kMemoryLimitBytes,
+                                    &kQuarantined,        &kTenantBytes,        &kTenantObjects,
+                                    &kUnreadableBytes,    &kMemoryBytes,        &kMemoryLimitBytes,
                                     &kDraining,           &kIntegrityFailTotal, &kCacheHitsTotal,
                                     &kCacheMissesTotal,   &kReadBytesTotal,     &kStoredBytesTotal};
 

@@ -12,8 +12,10 @@ bool exceeds(std::uint64_t used, std::uint64_t asked, std::uint64_t limit) {
 
 base::Error exceeded(const char* what, std::uint64_t used, std::uint64_t limit,
                      std::uint64_t asked) {
-  return base::Error(base::Code::Quota,
-                     std::string("the tenant's quota of ") + what + " is used up")
+  return base::Error(base::Code::Quota, "the tenant's quota of " + std::string(what) +
+                                            " is used up: " + std::to_string(used) + " of " +
+                                            std::to_string(limit) + " are used, " +
+                                            std::to_string(asked) + " more were asked for")
       .with("what", what)
       .with("used", std::to_string(used))
       .with("limit", std::to_string(limit))
@@ -22,7 +24,7 @@ base::Error exceeded(const char* what, std::uint64_t used, std::uint64_t limit,
 
 }  // namespace
 
-Quotas::Quotas(const QuotaConfig& config) : lock_(kTenantsLock) { apply(config); }
+Quotas::Quotas(const QuotaConfig& config) : lock_(kQuotasLock) { apply(config); }
 
 void Quotas::apply(const QuotaConfig& config) {
   const std::lock_guard guard(lock_);
@@ -36,17 +38,23 @@ void Quotas::apply(const QuotaConfig& config) {
   any_.store(any, std::memory_order_relaxed);
 }
 
-Quotas::Limit Quotas::limit_of(std::string_view tenant) const {
+volume::Usage Quotas::limit_of(std::string_view tenant) const {
   const auto own = limits_.find(tenant);
   return own == limits_.end() ? default_ : own->second;
 }
 
-base::Result<Quotas::Reservation> Quotas::reserve(std::string_view tenant, volume::Usage asked,
-                                                  volume::Usage stored) {
+Quotas::Standing Quotas::standing(std::string_view tenant) const {
   const std::lock_guard guard(lock_);
-  const Limit limit = limit_of(tenant);
+  const auto held = reserved_.find(tenant);
+  return {limit_of(tenant), held == reserved_.end() ? volume::Usage() : held->second};
+}
+
+base::Result<Quotas::Reservation> Quotas::reserve(std::string_view tenant, volume::Usage asked,
+                                                  const Stored& stored) {
+  const std::lock_guard guard(lock_);
+  const volume::Usage limit = limit_of(tenant);
   auto held = reserved_.find(tenant);
-  volume::Usage used = stored;
+  volume::Usage used = stored(tenant);
   if (held != reserved_.end()) {
     used.bytes += held->second.bytes;
     used.objects += held->second.objects;

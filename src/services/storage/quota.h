@@ -1,13 +1,15 @@
 // Quotas: what tenants may store, and what is on its way there.
 //
 // A write reserves before it begins and lets go when it has ended either way; what it has stored
-// by then is in the volumes' usage. In between it counts twice at worst, never not at all.
+// by then is in the volumes' usage. In between it counts twice at worst, never not at all: what is
+// stored is asked for under the lock that a write lets go under.
 //
 // Any thread.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -55,26 +57,30 @@ class Quotas {
 
   // False: no tenant has a limit, and nothing need be asked.
   [[nodiscard]] bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
-  // Quota with what is used, allowed and asked for, if `stored` and what is reserved leave too
-  // little.
+  // What a tenant has stored now. Called under the lock: may take those of the volumes.
+  using Stored = std::function<volume::Usage(std::string_view tenant)>;
+  // Quota with what is used, allowed and asked for, if what is stored and what is reserved leave
+  // too little.
   base::Result<Reservation> reserve(std::string_view tenant, volume::Usage asked,
-                                    volume::Usage stored);
+                                    const Stored& stored);
+  // What the tenant may store (0: no limit) and what it has on its way.
+  struct Standing {
+    volume::Usage limit;
+    volume::Usage reserved;
+  };
+  [[nodiscard]] Standing standing(std::string_view tenant) const;
   // Takes effect for what is reserved from now on.
   void apply(const QuotaConfig& config);
 
  private:
-  struct Limit {
-    std::uint64_t bytes = 0;
-    std::uint64_t objects = 0;
-  };
   void let_go(const std::string& tenant, volume::Usage held) noexcept;
-  [[nodiscard]] Limit limit_of(std::string_view tenant) const;
+  [[nodiscard]] volume::Usage limit_of(std::string_view tenant) const;
 
   std::atomic<bool> any_ = false;
   mutable runtime::Lock lock_;
   // Guarded by lock_. Reservations are bounded by the requests in flight and the open uploads.
-  Limit default_;
-  std::map<std::string, Limit, std::less<>> limits_;
+  volume::Usage default_;  // 0: no limit
+  std::map<std::string, volume::Usage, std::less<>> limits_;
   std::map<std::string, volume::Usage, std::less<>> reserved_;
 };
 

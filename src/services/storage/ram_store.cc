@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/about.h"
 #include "services/storage/wires.h"
 
 namespace ron::storage {
@@ -37,10 +38,11 @@ base::Result<void> Room::reserve(std::uint64_t bytes) {
   if (used_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= capacity()) return {};
   used_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   full_.store(true, std::memory_order_relaxed);
-  return base::fail(
-      base::Error(base::Code::Amnesia, "memory is full and amnesia mode never spills to disk")
-          .with("used_bytes", std::to_string(used_bytes()))
-          .with("capacity_bytes", std::to_string(capacity())));
+  return base::fail(base::Error(base::Code::Amnesia, "memory is full: storage.cache_bytes allows " +
+                                                         base::about(capacity()) +
+                                                         ", and amnesia mode never spills to disk")
+                        .with("used_bytes", std::to_string(used_bytes()))
+                        .with("capacity_bytes", std::to_string(capacity())));
 }
 
 void Room::release(std::uint64_t bytes) noexcept {
@@ -52,7 +54,8 @@ base::Result<Adding> RamStore::add(ObjectPtr object, OwnerNumber owner, std::uin
   const std::uint64_t cost = object->footprint();
   Shard& shard = shards_[shard_of(object->id)];
   const std::lock_guard guard(shard.lock);
-  if (shard.objects.contains(object->id)) return Adding::Existing;
+  const auto there = shard.objects.find(object->id);
+  if (there != shard.objects.end()) return add_holder(there->second, owner);
   if (cost > reserved) {
     const base::Result<void> room = reserve(cost - reserved);
     if (!room) return base::fail(room.error());
@@ -60,20 +63,49 @@ base::Result<Adding> RamStore::add(ObjectPtr object, OwnerNumber owner, std::uin
     release(reserved - cost);
   }
   const base::ObjectId id = object->id;
-  shard.objects.emplace(id, Kept{counted(std::move(object), room_, cost), owner});
+  shard.objects.emplace(id, Kept{counted(std::move(object), room_, cost), HolderSet(owner)});
   objects_.fetch_add(1, std::memory_order_relaxed);
   return Adding::New;
 }
 
-std::optional<RamStore::Kept> RamStore::remove(const base::ObjectId& id) {
+base::Result<Adding> RamStore::add_holder(Kept& kept, OwnerNumber owner) {
+  if (kept.holders.has(owner)) return Adding::Existing;
+  const base::Result<void> room = reserve(HolderSet::kHolderBytes);
+  if (!room) return base::fail(room.error());
+  kept.holders.add(owner);
+  return Adding::Held;
+}
+
+base::Result<std::optional<Adding>> RamStore::hold(const base::ObjectId& id, OwnerNumber owner) {
   Shard& shard = shards_[shard_of(id)];
   const std::lock_guard guard(shard.lock);
   const auto found = shard.objects.find(id);
   if (found == shard.objects.end()) return std::nullopt;
-  Kept kept = std::move(found->second);
+  return add_holder(found->second, owner);
+}
+
+std::optional<Taken> RamStore::remove(const base::ObjectId& id, std::optional<OwnerNumber> owner) {
+  Shard& shard = shards_[shard_of(id)];
+  const std::lock_guard guard(shard.lock);
+  const auto found = shard.objects.find(id);
+  if (found == shard.objects.end()) return std::nullopt;
+  Kept& kept = found->second;
+  const std::uint64_t extra_bytes = kept.holders.extra_bytes();
+  Taken taken{kept.object, kept.object->bytes().size(), kept.holders.take(owner)};
+  if (taken.holders.empty()) return std::nullopt;
+  if (extra_bytes > 0) release(extra_bytes - kept.holders.extra_bytes());
+  taken.gone = kept.holders.empty();
+  if (!taken.gone) return taken;
   shard.objects.erase(found);
   objects_.fetch_sub(1, std::memory_order_relaxed);
-  return kept;
+  return taken;
+}
+
+std::vector<OwnerNumber> RamStore::holders(const base::ObjectId& id) const {
+  const Shard& shard = shards_[shard_of(id)];
+  const std::lock_guard guard(shard.lock);
+  const auto found = shard.objects.find(id);
+  return found == shard.objects.end() ? std::vector<OwnerNumber>() : found->second.holders.all();
 }
 
 std::vector<ObjectPtr> RamStore::list(const std::optional<base::ObjectId>& after,

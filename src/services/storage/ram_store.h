@@ -16,14 +16,10 @@
 #include "base/object_id.h"
 #include "base/result.h"
 #include "runtime/lock.h"
+#include "services/storage/holder_set.h"
 #include "services/storage/object.h"
 
 namespace ron::storage {
-
-enum class Adding : std::uint8_t { New, Existing };
-
-// Who stored an object; a small number its owner gives out.
-using OwnerNumber = std::uint32_t;
 
 // Room in memory, shared with what takes it: an object counts until its last reader is done with
 // it, also when it was removed meanwhile or the store is gone. Any thread.
@@ -65,12 +61,14 @@ class RamStore {
   // Amnesia (503) when there is no room: it would have to spill to disk. With `reserved`, that much
   // of what it takes was reserved before; on New the object has taken it over.
   base::Result<Adding> add(ObjectPtr object, OwnerNumber owner = 0, std::uint64_t reserved = 0);
-  struct Kept {
-    ObjectPtr object;
-    OwnerNumber owner = 0;
-  };
-  // Nothing when it was not there. Its room is free when the last reference goes.
-  std::optional<Kept> remove(const base::ObjectId& id);
+  // The same for an object that may be there; nothing when it is not.
+  base::Result<std::optional<Adding>> hold(const base::ObjectId& id, OwnerNumber owner);
+
+  // Without an owner all holds go. Nothing when it was not there, or not held by that one. Its room
+  // is free when the last reference goes.
+  std::optional<Taken> remove(const base::ObjectId& id, std::optional<OwnerNumber> owner = {});
+  // Empty when it is not there.
+  [[nodiscard]] std::vector<OwnerNumber> holders(const base::ObjectId& id) const;
 
   // Room for what is not an object yet. Amnesia as in add.
   base::Result<void> reserve(std::uint64_t bytes) { return room_->reserve(bytes); }
@@ -92,11 +90,16 @@ class RamStore {
 
  private:
   static constexpr std::size_t kShards = 64;
+  struct Kept {
+    ObjectPtr object;
+    HolderSet holders;
+  };
   struct alignas(64) Shard {
     Shard();
     mutable runtime::Lock lock;
     std::unordered_map<base::ObjectId, Kept, base::ObjectIdHash> objects;  // guarded by lock
   };
+  base::Result<Adding> add_holder(Kept& kept, OwnerNumber owner);
   // The map uses the low bits of the hash; the shard takes the high ones.
   [[nodiscard]] static std::size_t shard_of(const base::ObjectId& id) noexcept {
     return id.hash() >> 58;

@@ -98,5 +98,28 @@ TEST(RamStore, TheBoundHoldsForConcurrentWriters) {
   EXPECT_TRUE(store.full());
 }
 
+TEST(RamStore, WhatOneHoldsStaysWhateverOthersDo) {
+  RamStore store(base::kMiB);
+  const base::ObjectId id = object("shared")->id;
+  {
+    std::vector<std::jthread> tenants;
+    for (OwnerNumber owner = 0; owner < 4; ++owner) {
+      tenants.emplace_back([&store, &id, owner] {
+        for (int i = 0; i < 2000; ++i) {
+          const auto added = store.add(object("shared"), owner);
+          ASSERT_TRUE(added && *added != Adding::Existing);
+          ASSERT_NE(store.find(id), nullptr);
+          const auto taken = store.remove(id, owner);
+          ASSERT_TRUE(taken);
+          ASSERT_EQ(taken->holders, std::vector{owner});
+          ASSERT_FALSE(store.remove(id, owner));
+        }
+      });
+    }
+  }
+  EXPECT_EQ(store.used_bytes(), 0U);
+  EXPECT_EQ(store.objects(), 0U);
+}
+
 }  // namespace
 }  // namespace ron::storage

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "b3/hash.h"
+#include "base/about.h"
 #include "services/storage/wires.h"
 
 namespace ron::storage {
@@ -22,10 +23,9 @@ constexpr std::uint64_t kPartOverheadBytes = 192;
 
 std::uint64_t part_cost(std::uint64_t bytes) { return bytes + kPartOverheadBytes; }
 
-base::Error no_upload() { return {Code::NotFound, "there is no such upload"}; }
-
-base::Error being_committed() {
-  return {Code::PreconditionFailed, "the upload is being committed"};
+// What all parts of the upload cost.
+std::uint64_t parts_cost(const volume::Upload& upload) {
+  return upload.length + upload.parts() * kPartOverheadBytes;
 }
 
 base::Buffer copy_of(base::ByteView bytes) {
@@ -56,6 +56,30 @@ void TenantTable::refund(OwnerNumber owner, std::uint64_t bytes) {
   --usage_[owner].objects;
 }
 
+std::optional<OwnerNumber> TenantTable::number(std::string_view tenant) const {
+  const std::lock_guard guard(lock_);
+  const auto found = numbers_.find(tenant);
+  return found == numbers_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<std::string> TenantTable::names(const std::vector<OwnerNumber>& owners) const {
+  std::vector<std::string> names;
+  const std::lock_guard guard(lock_);
+  for (const auto& [tenant, number] : numbers_) {
+    if (std::ranges::find(owners, number) != owners.end()) names.push_back(tenant);
+  }
+  return names;
+}
+
+volume::TenantUsage TenantTable::largest(std::size_t most) const {
+  volume::TenantUsage found;
+  const std::lock_guard guard(lock_);
+  for (const auto& [tenant, number] : numbers_) {
+    if (usage_[number].objects != 0) found.add(tenant, usage_[number], most);
+  }
+  return found;
+}
+
 volume::Usage TenantTable::usage(std::string_view tenant) const {
   const std::lock_guard guard(lock_);
   const auto found = numbers_.find(tenant);
@@ -71,7 +95,6 @@ struct RamVolume::LargeObject {
 
   RoomPtr room;
   std::uint64_t length = 0;
-  OwnerNumber owner = 0;
   std::vector<base::Buffer> parts;
 
   [[nodiscard]] std::uint64_t cost() const noexcept {
@@ -87,14 +110,84 @@ struct RamVolume::Place {
 
 RamVolume::RamVolume(std::uint64_t capacity_bytes, platform::SendArena& arena,
                      const platform::Clock& clock)
-    : arena_(arena), clock_(clock), store_(capacity_bytes), lock_(kUploadsLock) {}
+    : arena_(arena),
+      clock_(clock),
+      store_(capacity_bytes),
+      uploads_(kUploadsLock),
+      lock_(kUploadsLock) {}
 
 RamVolume::~RamVolume() = default;
 
 RamVolume::LargePtr RamVolume::find_large(const base::ObjectId& id) const {
   const std::lock_guard guard(lock_);
   const auto found = large_.find(id);
-  return found == large_.end() ? nullptr : found->second;
+  return found == large_.end() ? nullptr : found->second.object;
+}
+
+Result<Adding> RamVolume::add_holder(KeptLarge& kept, OwnerNumber owner) {
+  if (kept.holders.has(owner)) return Adding::Existing;
+  const Result<void> room = store_.reserve(HolderSet::kHolderBytes);
+  if (!room) return fail(room.error());
+  kept.holders.add(owner);
+  return Adding::Held;
+}
+
+Result<std::optional<Adding>> RamVolume::hold_large(const base::ObjectId& id, OwnerNumber owner) {
+  const std::lock_guard guard(lock_);
+  const auto found = large_.find(id);
+  if (found == large_.end()) return std::nullopt;
+  return add_holder(found->second, owner);
+}
+
+std::optional<Taken> RamVolume::remove_large(const base::ObjectId& id,
+                                             std::optional<OwnerNumber> owner) {
+  const std::lock_guard guard(lock_);
+  const auto found = large_.find(id);
+  if (found == large_.end()) return std::nullopt;
+  KeptLarge& kept = found->second;
+  const std::uint64_t extra_bytes = kept.holders.extra_bytes();
+  Taken taken{kept.object, kept.object->length, kept.holders.take(owner)};
+  if (taken.holders.empty()) return std::nullopt;
+  if (extra_bytes > 0) store_.release(extra_bytes - kept.holders.extra_bytes());
+  taken.gone = kept.holders.empty();
+  if (taken.gone) large_.erase(found);
+  return taken;
+}
+
+std::vector<OwnerNumber> RamVolume::all_holders(const base::ObjectId& id) const {
+  std::vector<OwnerNumber> all = store_.holders(id);
+  const std::lock_guard guard(lock_);
+  const auto found = large_.find(id);
+  if (found == large_.end()) return all;
+  const std::vector<OwnerNumber> more = found->second.holders.all();
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+Result<bool> RamVolume::add_hold(const base::ObjectId& id, std::string_view tenant,
+                                 std::uint64_t length) {
+  const OwnerNumber owner = tenants_.charge(tenant, length);
+  Result<std::optional<Adding>> held = store_.hold(id, owner);
+  if (held && !*held) held = hold_large(id, owner);
+  if (!held || *held != Adding::Held) tenants_.refund(owner, length);
+  if (!held) return fail(held.error());
+  return held->has_value();
+}
+
+Task<Result<bool>> RamVolume::holds(base::ObjectId id, std::string tenant) {
+  const auto number = tenants_.number(tenant);
+  const std::vector<OwnerNumber> all = all_holders(id);
+  co_return number&& std::ranges::find(all, *number) != all.end();
+}
+
+Task<Result<volume::Holders>> RamVolume::holders(base::ObjectId id, std::size_t most) {
+  volume::Holders found{tenants_.names(all_holders(id)), false};
+  if (found.tenants.empty()) {
+    co_return fail(Code::NotFound, "no object is stored under this address");
+  }
+  found.more = found.tenants.size() > most;
+  if (found.more) found.tenants.resize(most);
+  co_return found;
 }
 
 Task<Result<volume::Located>> RamVolume::locate(base::ObjectId id) {
@@ -121,20 +214,19 @@ Task<Result<volume::Piece>> RamVolume::read(volume::Located object, std::uint64_
 
 Result<volume::Added> RamVolume::store(volume::NewObject object) {
   const std::uint64_t length = object.bytes.size();
-  if (find_large(object.id)) return volume::Added{object.id, length, false};
   const OwnerNumber owner = tenants_.charge(object.tenant, length);
-  auto whole = std::make_shared<const Object>(object.id, std::move(object.bytes), arena_);
-  Result<Adding> added = store_.add(whole, owner);
-  if (!added) {
-    drop_expired();
-    added = store_.add(std::move(whole), owner);
+  Result<std::optional<Adding>> added = hold_large(object.id, owner);
+  if (added && !*added) {
+    auto whole = std::make_shared<const Object>(object.id, std::move(object.bytes), arena_);
+    added = store_.add(whole, owner);
+    if (!added) {
+      drop_expired();
+      added = store_.add(std::move(whole), owner);
+    }
   }
   const bool is_new = added && *added == Adding::New;
-  if (is_new) {
-    object_bytes_.fetch_add(length, std::memory_order_relaxed);
-  } else {
-    tenants_.refund(owner, length);
-  }
+  if (is_new) object_bytes_.fetch_add(length, std::memory_order_relaxed);
+  if (!added || *added == Adding::Existing) tenants_.refund(owner, length);
   if (!added) return fail(added.error());
   return volume::Added{object.id, length, is_new};
 }
@@ -145,37 +237,33 @@ Task<void> RamVolume::put(volume::NewObject object, runtime::Deadline,
   co_return;
 }
 
-Task<void> RamVolume::remove(base::ObjectId id, runtime::Deadline,
-                             volume::Reply<std::uint64_t> reply) {
-  std::optional<RamStore::Kept> whole = store_.remove(id);
-  LargePtr large;
-  {
-    const std::lock_guard guard(lock_);
-    const auto found = large_.find(id);
-    if (found != large_.end()) {
-      large = std::move(found->second);
-      large_.erase(found);
-    }
+Result<volume::Removed> RamVolume::take(const volume::Removal& removal) {
+  std::optional<OwnerNumber> owner;
+  if (removal.tenant) owner = tenants_.number(*removal.tenant);
+  const bool unknown = removal.tenant && !owner;
+  volume::Removed removed;
+  bool any = false;
+  // It is one of the two, or both if it came both ways at once.
+  for (const bool large : {false, true}) {
+    if (unknown) break;
+    const std::optional<Taken> taken =
+        large ? remove_large(removal.id, owner) : store_.remove(removal.id, owner);
+    if (!taken) continue;
+    any = true;
+    removed.length = taken->length;
+    for (const OwnerNumber holder : taken->holders) tenants_.refund(holder, taken->length);
+    if (taken->gone) object_bytes_.fetch_sub(taken->length, std::memory_order_relaxed);
   }
-  std::uint64_t length = 0;
-  if (whole) {
-    length = whole->object->bytes().size();
-    tenants_.refund(whole->owner, length);
-    object_bytes_.fetch_sub(length, std::memory_order_relaxed);
-  }
-  if (large) {
-    length = large->length;
-    tenants_.refund(large->owner, length);
-    object_bytes_.fetch_sub(length, std::memory_order_relaxed);
-  }
-  if (!whole && !large) {
-    std::move(reply).send(fail(Code::NotFound, "no object is stored under this address"));
-    co_return;
-  }
-  // Who is told may want the room at once.
-  whole.reset();
-  large.reset();
-  std::move(reply).send(length);
+  if (!any) return fail(Code::NotFound, "no object is stored under this address");
+  removed.gone = !store_.find(removal.id) && !find_large(removal.id);
+  return removed;
+}
+
+// Who is told may want the room at once: what was taken is free by then.
+Task<void> RamVolume::remove(volume::Removal removal, runtime::Deadline,
+                             volume::Reply<volume::Removed> reply) {
+  std::move(reply).send(take(removal));
+  co_return;
 }
 
 Result<bool> RamVolume::begin(volume::Upload upload) {
@@ -183,17 +271,16 @@ Result<bool> RamVolume::begin(volume::Upload upload) {
   const std::uint64_t capacity = store_.capacity();
   const std::uint64_t used = std::min(store_.used_bytes(), capacity);
   if (upload.length > capacity - used) {
-    return fail(base::Error(Code::StorageFull, "there is no room for an object of that length")
-                    .with("length", std::to_string(upload.length))
-                    .with("free_bytes", std::to_string(capacity - used)));
+    return fail(
+        base::Error(Code::StorageFull, "there is no room for " + base::about(upload.length) + ": " +
+                                           base::about(capacity - used) + " are free of the " +
+                                           base::about(capacity) + " of storage.cache_bytes")
+            .with("length", std::to_string(upload.length))
+            .with("free_bytes", std::to_string(capacity - used)));
   }
   const Result<void> room = store_.reserve(kPartOverheadBytes);
   if (!room) return fail(room.error());
-  auto open = std::make_shared<OpenUpload>();
-  open->upload = std::move(upload);
-  const std::string key(open->upload.id.text());
-  const std::lock_guard guard(lock_);
-  const bool is_new = uploads_.emplace(key, std::move(open)).second;
+  const bool is_new = uploads_.begin(std::move(upload));
   if (!is_new) store_.release(kPartOverheadBytes);
   return is_new;
 }
@@ -210,24 +297,10 @@ Result<b3::ChainingValue> RamVolume::keep_part(volume::NewPart part) {
   const Result<void> room = store_.reserve(cost);
   if (!room) return fail(room.error());
   const b3::ChainingValue value = b3::subtree(part.bytes.view(), part.part * kChunksPerPart);
-  const std::lock_guard guard(lock_);
-  const auto found = uploads_.find(part.upload.text());
-  const bool is_open = found != uploads_.end() && found->second->upload.expires_unix_s > now_s();
-  if (!is_open || found->second->committing) {
-    store_.release(cost);
-    if (!is_open) return fail(no_upload());
-    return fail(being_committed());
-  }
-  OpenUpload& upload = *found->second;
-  if (part.part >= upload.upload.parts() ||
-      part.bytes.size() != upload.upload.part_length(part.part)) {
-    store_.release(cost);
-    return fail(Code::Malformed, "the upload has no such part of that length");
-  }
-  Part& kept = upload.parts[part.part];
-  if (kept.bytes.size() > 0) store_.release(cost);  // a repetition takes the place of the first
-  kept = {std::move(part.bytes), value};
-  return value;
+  auto kept = uploads_.keep(part.upload, part.part, std::move(part.bytes), value, now_s());
+  if (!kept || kept->replaced) store_.release(cost);  // a part's length never changes
+  if (!kept) return fail(std::move(kept.error()));
+  return kept->value;
 }
 
 Task<void> RamVolume::put_part(volume::NewPart part, runtime::Deadline,
@@ -236,164 +309,117 @@ Task<void> RamVolume::put_part(volume::NewPart part, runtime::Deadline,
   co_return;
 }
 
-// The upload for the one who commits it, if all of it is there.
-Result<RamVolume::UploadPtr> RamVolume::claim(const volume::UploadId& id) {
-  const std::lock_guard guard(lock_);
-  const auto found = uploads_.find(id.text());
-  if (found == uploads_.end() || found->second->upload.expires_unix_s <= now_s()) {
-    return fail(no_upload());
-  }
-  OpenUpload& upload = *found->second;
-  if (upload.committing) {
-    return fail(being_committed());
-  }
-  std::uint64_t first_missing = 0;
-  for (const auto& [number, part] : upload.parts) {
-    if (number != first_missing) break;
-    ++first_missing;
-  }
-  if (first_missing != upload.upload.parts()) {
-    return fail(base::Error(Code::PreconditionFailed, "parts of the upload are missing")
-                    .with("first_missing", std::to_string(first_missing)));
-  }
-  upload.committing = true;
-  return found->second;
+// The object is there already: nobody needs them.
+void RamVolume::drop_parts(Uploads::Claimed claimed) const noexcept {
+  claimed.bytes.clear();
+  store_.release(parts_cost(claimed.upload));
 }
 
-Result<volume::Added> RamVolume::publish_small(OpenUpload& upload, const base::ObjectId& id) {
-  const std::uint64_t length = upload.upload.length;
+Result<volume::Added> RamVolume::publish_small(Uploads::Claimed claimed, const base::ObjectId& id) {
+  const std::uint64_t length = claimed.upload.length;
   base::Buffer bytes;
-  if (length > 0) bytes = std::move(upload.parts.at(0).bytes);
-  const OwnerNumber owner = tenants_.charge(upload.upload.tenant, length);
+  if (length > 0) bytes = std::move(claimed.bytes[0]);
+  const OwnerNumber owner = tenants_.charge(claimed.upload.tenant, length);
   const auto whole = std::make_shared<const Object>(id, std::move(bytes), arena_);
-  const std::uint64_t reserved = length > 0 ? part_cost(length) : 0;
-  const Result<Adding> added = store_.add(whole, owner, reserved);
+  const Result<Adding> added = store_.add(whole, owner, parts_cost(claimed.upload));
   const bool is_new = added && *added == Adding::New;
   if (is_new) {
     object_bytes_.fetch_add(length, std::memory_order_relaxed);
-    upload.parts.clear();
-  } else {
-    tenants_.refund(owner, length);
   }
+  if (!added || *added == Adding::Existing) tenants_.refund(owner, length);
   if (!added) {
-    if (length > 0) upload.parts.at(0).bytes = copy_of(whole->bytes());
+    if (length > 0) claimed.bytes[0] = copy_of(whole->bytes());
     return fail(added.error());
   }
-  if (!is_new && length > 0) upload.parts.at(0).bytes = copy_of(whole->bytes());
+  if (!is_new) drop_parts(claimed);
   return volume::Added{id, length, is_new};
 }
 
-Result<volume::Added> RamVolume::publish(OpenUpload& upload, const base::ObjectId& id) {
-  const std::uint64_t length = upload.upload.length;
-  if (store_.find(id) || find_large(id)) return volume::Added{id, length, false};
-  if (length <= kPartBytes) return publish_small(upload, id);
+Result<volume::Added> RamVolume::publish(Uploads::Claimed claimed, const base::ObjectId& id) {
+  const std::uint64_t length = claimed.upload.length;
+  const Result<bool> there = add_hold(id, claimed.upload.tenant, length);
+  if (!there) return fail(there.error());
+  if (*there) {
+    drop_parts(claimed);
+    return volume::Added{id, length, false};
+  }
+  if (length <= kPartBytes) return publish_small(claimed, id);
+  const OwnerNumber owner = tenants_.charge(claimed.upload.tenant, length);
+  const std::lock_guard guard(lock_);
+  const auto kept = large_.find(id);
+  if (kept != large_.end()) {  // somebody was faster
+    const Result<Adding> added = add_holder(kept->second, owner);
+    if (!added || *added == Adding::Existing) tenants_.refund(owner, length);
+    if (!added) return fail(added.error());
+    drop_parts(claimed);
+    return volume::Added{id, length, false};
+  }
+  // From here on the room of the parts is the object's.
   auto large = std::make_shared<LargeObject>(store_.room());
   large->length = length;
-  large->owner = tenants_.charge(upload.upload.tenant, length);
-  large->parts.reserve(upload.parts.size());
-  for (auto& [number, part] : upload.parts) large->parts.push_back(std::move(part.bytes));
-  upload.parts.clear();
-  const OwnerNumber owner = large->owner;
-  const std::lock_guard guard(lock_);
-  const bool is_new = large_.emplace(id, std::move(large)).second;
-  if (is_new) {
-    object_bytes_.fetch_add(length, std::memory_order_relaxed);
-  } else {
-    tenants_.refund(owner, length);
-  }
-  return volume::Added{id, length, is_new};
+  large->parts = std::move(claimed.bytes);
+  large_.try_emplace(id, std::move(large), HolderSet(owner));
+  object_bytes_.fetch_add(length, std::memory_order_relaxed);
+  return volume::Added{id, length, true};
 }
 
-Result<volume::Added> RamVolume::commit(const volume::UploadId& id) {
-  const Result<UploadPtr> claimed = claim(id);
-  if (!claimed) return fail(claimed.error());
-  OpenUpload& upload = **claimed;
+Result<volume::Added> RamVolume::make_object(Uploads::Claimed claimed) {
+  const volume::Upload& upload = claimed.upload;
   Result<base::ObjectId> address = base::ObjectId();
-  if (upload.upload.length <= kPartBytes) {
-    const bool is_empty = upload.parts.empty();
-    address = b3::hash(is_empty ? base::ByteView() : upload.parts.at(0).bytes.view());
+  if (upload.length <= kPartBytes) {
+    address = b3::hash(claimed.bytes.empty() ? base::ByteView() : claimed.bytes[0].view());
   } else {
     std::vector<b3::ChainingValue> values;
-    for (const auto& [number, part] : upload.parts) values.push_back(part.value);
-    address = b3::root_of(upload.upload.length, kPartBytes, values);
+    for (const auto& [number, part] : claimed.parts) values.push_back(part.value);
+    address = b3::root_of(upload.length, kPartBytes, values);
   }
-  Result<volume::Added> added = fail(Code::Internal, "the parts have no address");
-  if (address && upload.upload.expected && *upload.upload.expected != *address) {
-    added = fail(base::Error(Code::HashMismatch, "the parts have another address")
-                     .with("expected", upload.upload.expected->text())
-                     .with("actual", address->text()));
-  } else if (address) {
-    added = publish(upload, *address);
+  if (!address) return fail(Code::Internal, "the parts have no address");
+  if (upload.expected && *upload.expected != *address) {
+    return fail(base::Error(Code::HashMismatch, "the parts have another address")
+                    .with("expected", upload.expected->text())
+                    .with("actual", address->text()));
   }
-  if (added) {
-    static_cast<void>(drop_upload(id, Dropper::Committer));
-  } else {
-    const std::lock_guard guard(lock_);
-    upload.committing = false;
-  }
+  const Result<volume::Added> added = publish(claimed, *address);
+  if (added) store_.release(kPartOverheadBytes);  // of the upload
   return added;
 }
 
 Task<void> RamVolume::commit_upload(volume::UploadId upload, runtime::Deadline,
                                     volume::Reply<volume::Added> reply) {
-  std::move(reply).send(commit(upload));
-  co_return;
+  const auto before = uploads_.committed(upload, now_s());
+  if (before && !is_stored(before->id)) {
+    std::move(reply).send(fail(Code::NotFound, "what the upload was committed as was removed"));
+    co_return;
+  }
+  uploads_.commit(upload, now_s(), std::move(reply),
+                  [this](Uploads::Claimed claimed) { return make_object(claimed); });
 }
 
-void RamVolume::release_parts(const OpenUpload& upload) const noexcept {
+void RamVolume::release(const Uploads::Open& upload) const noexcept {
   std::uint64_t cost = kPartOverheadBytes;
   for (const auto& [number, part] : upload.parts) cost += part_cost(part.bytes.size());
   store_.release(cost);
 }
 
-Result<bool> RamVolume::drop_upload(const volume::UploadId& id, Dropper dropper) {
-  UploadPtr dropped;  // freed after the lock is let go
-  const std::lock_guard guard(lock_);
-  const auto found = uploads_.find(id.text());
-  if (found == uploads_.end()) return fail(no_upload());
-  if (found->second->committing && dropper != Dropper::Committer) return fail(being_committed());
-  dropped = std::move(found->second);
-  uploads_.erase(found);
-  release_parts(*dropped);
-  return true;
-}
-
 void RamVolume::drop_expired() const {
-  const std::int64_t now = now_s();
-  std::vector<UploadPtr> dropped;  // freed after the lock is let go
-  const std::lock_guard guard(lock_);
-  for (auto at = uploads_.begin(); at != uploads_.end();) {
-    if (at->second->upload.expires_unix_s > now || at->second->committing) {
-      ++at;
-      continue;
-    }
-    release_parts(*at->second);
-    dropped.push_back(std::move(at->second));
-    at = uploads_.erase(at);
-  }
+  for (const auto& expired : uploads_.take_expired(now_s())) release(*expired);
 }
 
 Task<void> RamVolume::abort_upload(volume::UploadId upload, runtime::Deadline,
                                    volume::Reply<bool> reply) {
-  std::move(reply).send(drop_upload(upload, Dropper::Client));
-  co_return;
+  auto aborted = uploads_.abort(upload);
+  if (!aborted) {
+    std::move(reply).send(fail(std::move(aborted.error())));
+    co_return;
+  }
+  // Who is told may want the room at once.
+  release(**aborted);
+  aborted->reset();
+  std::move(reply).send(true);
 }
 
 Task<Result<volume::UploadState>> RamVolume::find_upload(volume::UploadId upload) {
-  drop_expired();
-  const std::lock_guard guard(lock_);
-  const auto found = uploads_.find(upload.text());
-  if (found == uploads_.end()) co_return fail(no_upload());
-  volume::UploadState state;
-  state.upload = found->second->upload;
-  for (const auto& [number, part] : found->second->parts) {
-    if (state.arrived.empty() || state.arrived.back().last + 1 != number) {
-      state.arrived.push_back({number, number});
-    } else {
-      state.arrived.back().last = number;
-    }
-  }
-  co_return state;
+  co_return uploads_.find(upload, now_s());
 }
 
 Task<Result<std::vector<RamVolume::Listed>>> RamVolume::list(std::optional<base::ObjectId> after,
@@ -407,7 +433,7 @@ Task<Result<std::vector<RamVolume::Listed>>> RamVolume::list(std::optional<base:
     const std::lock_guard guard(lock_);
     auto at = after ? large_.upper_bound(*after) : large_.begin();
     for (; at != large_.end() && all.size() < whole + limit; ++at) {
-      all.push_back({at->first, at->second->length});
+      all.push_back({at->first, at->second.object->length});
     }
   }
   std::ranges::sort(all, {}, &Listed::id);
@@ -417,15 +443,17 @@ Task<Result<std::vector<RamVolume::Listed>>> RamVolume::list(std::optional<base:
 
 volume::Usage RamVolume::usage(std::string_view tenant) const { return tenants_.usage(tenant); }
 
+volume::TenantUsage RamVolume::tenants(std::size_t most) const { return tenants_.largest(most); }
+
 volume::VolumeStats RamVolume::stats() const {
   drop_expired();
   volume::VolumeStats stats;
   stats.object_bytes = object_bytes_.load(std::memory_order_relaxed);
   stats.stored_bytes = store_.used_bytes();
   stats.free_bytes = store_.capacity() - std::min(store_.capacity(), stats.stored_bytes);
+  stats.uploads = uploads_.count_open();
   const std::lock_guard guard(lock_);
   stats.objects = store_.objects() + large_.size();
-  stats.uploads = uploads_.size();
   return stats;
 }
 

@@ -17,6 +17,7 @@
 #include "platform/send_memory.h"
 #include "runtime/lock.h"
 #include "services/storage/ram_store.h"
+#include "services/storage/ram_uploads.h"
 #include "volume/volume.h"
 
 namespace ron::storage {
@@ -30,7 +31,12 @@ class TenantTable {
   // Counts the object and gives the tenant's number.
   OwnerNumber charge(std::string_view tenant, std::uint64_t bytes);
   void refund(OwnerNumber owner, std::uint64_t bytes);
+  // Nothing when it has never stored anything.
+  [[nodiscard]] std::optional<OwnerNumber> number(std::string_view tenant) const;
+  // Sorted.
+  [[nodiscard]] std::vector<std::string> names(const std::vector<OwnerNumber>& owners) const;
   [[nodiscard]] volume::Usage usage(std::string_view tenant) const;
+  [[nodiscard]] volume::TenantUsage largest(std::size_t most) const;
 
  private:
   mutable runtime::Lock lock_;
@@ -47,10 +53,13 @@ class RamVolume final : public volume::Volume {
   platform::Task<base::Result<volume::Located>> locate(base::ObjectId id) override;
   platform::Task<base::Result<volume::Piece>> read(volume::Located object, std::uint64_t offset,
                                                    std::uint64_t length) override;
+  platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant) override;
+  platform::Task<base::Result<volume::Holders>> holders(base::ObjectId id,
+                                                        std::size_t most) override;
   platform::Task<void> put(volume::NewObject object, runtime::Deadline deadline,
                            volume::Reply<volume::Added> reply) override;
-  platform::Task<void> remove(base::ObjectId id, runtime::Deadline deadline,
-                              volume::Reply<std::uint64_t> reply) override;
+  platform::Task<void> remove(volume::Removal removal, runtime::Deadline deadline,
+                              volume::Reply<volume::Removed> reply) override;
   platform::Task<void> begin_upload(volume::Upload upload, runtime::Deadline deadline,
                                     volume::Reply<bool> reply) override;
   platform::Task<void> put_part(volume::NewPart part, runtime::Deadline deadline,
@@ -64,6 +73,7 @@ class RamVolume final : public volume::Volume {
                                                          std::size_t limit) override;
 
   [[nodiscard]] volume::Usage usage(std::string_view tenant) const override;
+  [[nodiscard]] volume::TenantUsage tenants(std::size_t most) const override;
   [[nodiscard]] volume::VolumeStats stats() const override;
   [[nodiscard]] volume::VolumeHealth health() const override;
 
@@ -72,32 +82,40 @@ class RamVolume final : public volume::Volume {
   void set_capacity(std::uint64_t bytes) noexcept { store_.set_capacity(bytes); }
 
  private:
-  struct Part {
-    base::Buffer bytes;
-    b3::ChainingValue value;
+  struct LockedSync {
+    using Mutex = runtime::Lock;
   };
-  struct OpenUpload {
-    volume::Upload upload;
-    std::map<std::uint64_t, Part> parts;
-    bool committing = false;  // its parts belong to the one who commits
-  };
+  using Uploads = RamUploads<LockedSync, base::Buffer, volume::Reply<volume::Added>>;
   struct LargeObject;
   struct Place;
   using LargePtr = std::shared_ptr<const LargeObject>;
-  using UploadPtr = std::shared_ptr<OpenUpload>;
+  struct KeptLarge {
+    LargePtr object;
+    HolderSet holders;
+  };
 
   [[nodiscard]] LargePtr find_large(const base::ObjectId& id) const;
+  [[nodiscard]] bool is_stored(const base::ObjectId& id) const {
+    return store_.find(id) || find_large(id);
+  }
+  // These three as RamStore's.
+  base::Result<std::optional<Adding>> hold_large(const base::ObjectId& id, OwnerNumber owner);
+  std::optional<Taken> remove_large(const base::ObjectId& id, std::optional<OwnerNumber> owner);
+  base::Result<Adding> add_holder(KeptLarge& kept, OwnerNumber owner);  // under the lock
+  [[nodiscard]] std::vector<OwnerNumber> all_holders(const base::ObjectId& id) const;
+  base::Result<volume::Removed> take(const volume::Removal& removal);
+  // True if the object is there; the tenant holds it then.
+  base::Result<bool> add_hold(const base::ObjectId& id, std::string_view tenant,
+                              std::uint64_t length);
   base::Result<volume::Added> store(volume::NewObject object);
   base::Result<bool> begin(volume::Upload upload);
   base::Result<b3::ChainingValue> keep_part(volume::NewPart part);
-  base::Result<volume::Added> commit(const volume::UploadId& id);
-  base::Result<volume::Added> publish(OpenUpload& upload, const base::ObjectId& id);
-  base::Result<volume::Added> publish_small(OpenUpload& upload, const base::ObjectId& id);
-  base::Result<UploadPtr> claim(const volume::UploadId& id);
-  enum class Dropper : std::uint8_t { Client, Committer };
-  base::Result<bool> drop_upload(const volume::UploadId& id, Dropper dropper);
+  base::Result<volume::Added> make_object(Uploads::Claimed claimed);
+  base::Result<volume::Added> publish(Uploads::Claimed claimed, const base::ObjectId& id);
+  base::Result<volume::Added> publish_small(Uploads::Claimed claimed, const base::ObjectId& id);
+  void drop_parts(Uploads::Claimed claimed) const noexcept;
   void drop_expired() const;
-  void release_parts(const OpenUpload& upload) const noexcept;
+  void release(const Uploads::Open& upload) const noexcept;
   [[nodiscard]] std::int64_t now_s() const noexcept { return clock_.unix_ms() / 1000; }
 
   platform::SendArena& arena_;
@@ -105,10 +123,9 @@ class RamVolume final : public volume::Volume {
   mutable RamStore store_;
   TenantTable tenants_;
   std::atomic<std::uint64_t> object_bytes_ = 0;
+  mutable Uploads uploads_;
   mutable runtime::Lock lock_;
-  // Guarded by lock_. By the text of their ids.
-  mutable std::map<std::string, UploadPtr, std::less<>> uploads_;
-  std::map<base::ObjectId, LargePtr> large_;
+  std::map<base::ObjectId, KeptLarge> large_;  // guarded by lock_
 };
 
 }  // namespace ron::storage

@@ -1,9 +1,14 @@
 #include "services/storage/ram_volume.h"
 
+#include <atomic>
 #include <cstring>
+#include <set>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include "b3/hash.h"
 #include "runtime/test_executor.h"
@@ -60,8 +65,9 @@ class RamVolumeTest : public ::testing::Test {
     return ask<volume::Added>(&volume::Volume::put,
                               volume::NewObject{id, buffer(text), tenant, {}});
   }
-  Result<std::uint64_t> remove(const base::ObjectId& id) {
-    return ask<std::uint64_t>(&volume::Volume::remove, id);
+  Result<volume::Removed> remove(const base::ObjectId& id,
+                                 std::optional<std::string> tenant = std::nullopt) {
+    return ask<volume::Removed>(&volume::Volume::remove, volume::Removal{id, std::move(tenant)});
   }
   volume::Upload begin(std::uint64_t length, std::optional<base::ObjectId> expected = {}) {
     volume::Upload upload;
@@ -136,8 +142,8 @@ TEST_F(RamVolumeTest, EverythingIsGivenBack) {
   ASSERT_TRUE(part(open, 1, noise(kPartBytes)));
   EXPECT_EQ(volume_.usage("t").objects, 2U);
   EXPECT_EQ(volume_.usage("t").bytes, text.size() + 5);
-  EXPECT_EQ(*remove(large->id), text.size());
-  EXPECT_EQ(*remove(small->id), 5U);
+  EXPECT_EQ(remove(large->id)->length, text.size());
+  EXPECT_EQ(remove(small->id)->length, 5U);
   EXPECT_EQ(remove(small->id).error().code, Code::NotFound);
   EXPECT_TRUE(ask<bool>(&volume::Volume::abort_upload, open.id));
   EXPECT_EQ(ask<bool>(&volume::Volume::abort_upload, open.id).error().code, Code::NotFound);
@@ -146,6 +152,91 @@ TEST_F(RamVolumeTest, EverythingIsGivenBack) {
   EXPECT_EQ(stats.object_bytes, 0U);
   EXPECT_EQ(stats.objects, 0U);
   EXPECT_EQ(volume_.usage("t").bytes, 0U);
+}
+
+TEST_F(RamVolumeTest, ObjectsGoWithTheirLastHold) {
+  const std::string large = noise(2 * kPartBytes);
+  for (const std::string& text : {std::string("small"), large}) {
+    const base::ObjectId id = upload(text)->id;  // by "t"
+    EXPECT_EQ(remove(id, "a").error().code, Code::NotFound);
+    for (const char* tenant : {"a", "b", "a"}) EXPECT_FALSE(put(text, tenant)->is_new);
+    EXPECT_FALSE(upload(text)->is_new);
+    EXPECT_EQ(volume_.usage("a"), (volume::Usage{text.size(), 1}));
+    EXPECT_EQ(volume_.usage("t"), (volume::Usage{text.size(), 1}));
+    EXPECT_EQ(volume_.stats().objects, 1U);
+    EXPECT_EQ(volume_.stats().object_bytes, text.size());
+    EXPECT_EQ(get(volume_.holders(id, 2))->tenants, (std::vector<std::string>{"a", "b"}));
+    EXPECT_TRUE(get(volume_.holders(id, 2))->more);
+    EXPECT_FALSE(remove(id, "t")->gone);
+    EXPECT_EQ(remove(id, "t").error().code, Code::NotFound);
+    EXPECT_EQ(volume_.usage("t"), volume::Usage{});
+    EXPECT_FALSE(*get(volume_.holds(id, "t")));
+    EXPECT_TRUE(*get(volume_.holds(id, "b")));
+    EXPECT_FALSE(remove(id, "a")->gone);
+    EXPECT_TRUE(read_all(id) == text);
+    EXPECT_TRUE(remove(id, "b")->gone);
+    EXPECT_EQ(get(volume_.locate(id)).error().code, Code::NotFound);
+    EXPECT_EQ(volume_.stats().stored_bytes, 0U);
+  }
+}
+
+TEST_F(RamVolumeTest, AnOutrightRemovalTakesEveryHold) {
+  const base::ObjectId id = upload(noise(2 * kPartBytes))->id;
+  ASSERT_TRUE(put(noise(2 * kPartBytes), "a"));
+  EXPECT_TRUE(remove(id)->gone);
+  EXPECT_EQ(volume_.usage("a"), volume::Usage{});
+  EXPECT_EQ(volume_.usage("t"), volume::Usage{});
+  EXPECT_TRUE(volume_.tenants(5).largest.empty());
+  EXPECT_EQ(volume_.stats().stored_bytes, 0U);
+}
+
+// Any puts, uploads and removals by several tenants, against sets of who holds what.
+TEST_F(RamVolumeTest, HoldsAreWhatTheirTenantsDid) {
+  const std::vector<std::string> texts = {"", "one", "two", noise(kPartBytes + 1)};
+  const std::vector<std::string> tenants = {"t", "a", ""};
+  EXPECT_TRUE(rc::check([&] {
+    std::vector<std::set<std::string>> model(texts.size());
+    for (int i = *rc::gen::inRange(0, 30); i > 0; --i) {
+      const auto at = *rc::gen::inRange<std::size_t>(0, texts.size());
+      const std::string& tenant = tenants[*rc::gen::inRange<std::size_t>(0, tenants.size())];
+      const base::ObjectId id = b3::hash(base::as_bytes(texts[at]));
+      std::set<std::string>& holders = model[at];
+      const int what = *rc::gen::inRange(0, 7);
+      if (what < 4) {
+        const auto added = what == 0 ? upload(texts[at]) : put(texts[at], tenant);
+        RC_ASSERT(added.has_value());
+        RC_ASSERT(added->is_new == holders.empty());
+        holders.insert(what == 0 ? "t" : tenant);
+      } else if (what == 4) {
+        RC_ASSERT(remove(id).has_value() == !holders.empty());
+        holders.clear();
+      } else {
+        const auto removed = remove(id, tenant);
+        RC_ASSERT(removed.has_value() == (holders.erase(tenant) != 0));
+        if (removed) RC_ASSERT(removed->gone == holders.empty());
+      }
+    }
+    std::uint64_t objects = 0;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const base::ObjectId id = b3::hash(base::as_bytes(texts[i]));
+      RC_ASSERT(get(volume_.locate(id)).has_value() == !model[i].empty());
+      objects += model[i].empty() ? 0U : 1U;
+    }
+    RC_ASSERT(volume_.stats().objects == objects);
+    for (const std::string& tenant : tenants) {
+      volume::Usage expected;
+      for (std::size_t i = 0; i < texts.size(); ++i) {
+        if (!model[i].contains(tenant)) continue;
+        expected.bytes += texts[i].size();
+        ++expected.objects;
+      }
+      RC_ASSERT(volume_.usage(tenant) == expected);
+    }
+    for (const std::string& text : texts) {
+      static_cast<void>(remove(b3::hash(base::as_bytes(text))));
+    }
+    RC_ASSERT(volume_.stats().stored_bytes == 0U);
+  }));
 }
 
 TEST_F(RamVolumeTest, AReaderKeepsALargeObjectThatIsRemoved) {
@@ -172,6 +263,87 @@ TEST_F(RamVolumeTest, ACommitThatFailsLeavesTheUpload) {
   ASSERT_EQ(state->arrived.size(), 1U);
   EXPECT_EQ(state->arrived[0].last, 1U);
   EXPECT_TRUE(part(open, 1, "y"));
+}
+
+TEST_F(RamVolumeTest, ACommitCanBeRepeatedUntilTheUploadWouldHaveExpired) {
+  for (const std::uint64_t size : {std::uint64_t{0}, std::uint64_t{9}, 2 * kPartBytes}) {
+    const std::string text = noise(size);
+    for (const bool is_new : {true, false}) {
+      const volume::Upload open = begin(size);
+      for (std::uint64_t n = 0; n < open.parts(); ++n) {
+        ASSERT_TRUE(part(open, n, std::string_view(text).substr(n * kPartBytes, kPartBytes)));
+      }
+      const auto first = commit(open);
+      const auto again = commit(open);
+      ASSERT_TRUE(first && again) << size;
+      EXPECT_EQ(first->is_new, is_new);
+      EXPECT_FALSE(again->is_new);
+      EXPECT_EQ(again->id, first->id);
+      EXPECT_EQ(again->length, size);
+      EXPECT_EQ(get(volume_.find_upload(open.id))->committed, first->id);
+      EXPECT_EQ(volume_.stats().uploads, 0U);
+      clock_.unix_s = open.expires_unix_s;
+      EXPECT_EQ(commit(open).error().code, Code::NotFound);
+      EXPECT_EQ(get(volume_.find_upload(open.id)).error().code, Code::NotFound);
+    }
+  }
+}
+
+// On threads of their own, for the sanitizers; models/ has every schedule of it.
+TEST_F(RamVolumeTest, AnUploadIsLookedAtWhileItIsCommitted) {
+  constexpr std::uint64_t kParts = 2;
+  const std::string text = noise(kPartBytes);
+  for (int round = 0; round < 200; ++round) {
+    RamVolume volume(20 * base::kMiB, arena_, clock_);
+    volume::Upload open;
+    open.id = volume::UploadId(1, 0, 1);
+    open.length = kPartBytes + 1;
+    open.expires_unix_s = clock_.unix_s + 100;
+    const auto tell = [&]<class T>(runtime::TestCores& cores, auto submit) {
+      auto [sender, receiver] = runtime::oneshot<Result<T>>();
+      runtime::Running<void> done(cores[0], submit(std::move(sender)));
+      cores.run();
+    };
+    tell.operator()<bool>(cores_, [&](volume::Reply<bool> reply) {
+      return volume.begin_upload(open, runtime::Deadline(), std::move(reply));
+    });
+    for (std::uint64_t n = 0; n < kParts; ++n) {
+      tell.operator()<b3::ChainingValue>(cores_, [&](volume::Reply<b3::ChainingValue> reply) {
+        const auto length = static_cast<std::size_t>(open.part_length(n));
+        return volume.put_part({open.id, n, buffer(text.substr(0, length))}, runtime::Deadline(),
+                               std::move(reply));
+      });
+    }
+    std::atomic<int> ready = 0;
+    const auto look = [&] {
+      runtime::TestCores cores;
+      ++ready;
+      for (bool gone = false; !gone;) {
+        runtime::Running<Result<volume::UploadState>> found(cores[0], volume.find_upload(open.id));
+        cores.run();
+        const Result<volume::UploadState>& state = found.value();
+        ASSERT_TRUE(state);
+        gone = state->committed.has_value();
+        if (gone) break;
+        ASSERT_EQ(state->arrived.size(), 1U);
+        ASSERT_EQ(state->arrived[0].last, kParts - 1);
+      }
+    };
+    const std::jthread first(look);
+    const std::jthread second(look);
+    while (ready < 2) std::this_thread::yield();
+    tell.operator()<volume::Added>(cores_, [&](volume::Reply<volume::Added> reply) {
+      return volume.commit_upload(open.id, runtime::Deadline(), std::move(reply));
+    });
+  }
+}
+
+TEST_F(RamVolumeTest, ARepeatedCommitDoesNotPromiseWhatWasRemoved) {
+  const volume::Upload open = begin(3);
+  ASSERT_TRUE(part(open, 0, "abc"));
+  const auto added = commit(open);
+  ASSERT_TRUE(remove(added->id));
+  EXPECT_EQ(commit(open).error().code, Code::NotFound);
 }
 
 TEST_F(RamVolumeTest, PartsCountAgainstTheCapacity) {

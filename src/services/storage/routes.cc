@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "http/conditional.h"
+#include "http/field_list.h"
 #include "http/range.h"
 #include "services/storage/object_source.h"
 
@@ -183,6 +184,8 @@ Task<Response> get_object(Api* api, Request* request) {
 // Reads the body and stores it; `expected` comes from the path of a PUT.
 Task<base::Result<Stored>> take_body(Api* api, Request* request,
                                      std::optional<base::ObjectId> expected) {
+  const base::Result<void> media = check_media(*request);
+  if (!media) co_return base::fail(media.error());
   const base::Result<void> room = api->check_room();
   if (!room) co_return base::fail(room.error());
   if (expected) {
@@ -193,7 +196,7 @@ Task<base::Result<Stored>> take_body(Api* api, Request* request,
   if (!body) co_return base::fail(std::move(body.error()));
   const base::Result<void> granted = check_grant(*request, body->size());
   if (!granted) co_return base::fail(granted.error());
-  NewBytes wish{std::move(*body), expected, request->tenant};
+  NewBytes wish{std::move(*body), expected, request->tenant, origin_of(*request)};
   co_return co_await api->put(std::move(wish), request->deadline);
 }
 
@@ -238,14 +241,20 @@ Task<Response> delete_object(Api* api, Request* request) {
   if (!found && found.error().code == Code::NotFound) co_return refuse(*request, found.error());
   const base::Result<void> holds = co_await check_preconditions(api, request, *id);
   if (!holds) co_return refuse(*request, holds.error());
-  const base::Result<void> removed = co_await api->remove(*id, request->deadline);
+  volume::Removal removal{*id, request->tenant};
+  if (request->grant_full) removal.tenant.reset();
+  const base::Result<void> removed = co_await api->remove(std::move(removal), call_of(*request));
   if (!removed) co_return refuse(*request, removed.error());
-  Response response(204);
-  response.no_content_length = true;
-  co_return response;
+  co_return no_content();
 }
 
 }  // namespace
+
+Response no_content() {
+  Response response(204);
+  response.no_content_length = true;
+  return response;
+}
 
 Response refuse(const Request& request, const base::Error& error) {
   if (error.code == Code::Busy && request.route_meters != nullptr) {
@@ -254,10 +263,27 @@ Response refuse(const Request& request, const base::Error& error) {
   return Response::error(error, request.corr_id);
 }
 
+Origin origin_of(const Request& request) {
+  return {request.corr_id, request.tenant, request.token};
+}
+
+Call call_of(const Request& request) { return {request.deadline, origin_of(request)}; }
+
 base::Result<void> check_grant(const Request& request, std::uint64_t bytes) {
   if (bytes <= request.grant_max_bytes) return {};
   return base::fail(base::Error(Code::Forbidden, "the capability allows smaller objects only")
                         .with("max_bytes", std::to_string(request.grant_max_bytes)));
+}
+
+base::Result<void> check_media(const Request& request) {
+  constexpr std::string_view kForm = "multipart/form-data";
+  const std::string_view type = request.head->get(http::KnownField::ContentType).value_or("");
+  if (!http::iequals(type.substr(0, kForm.size()), kForm)) return {};
+  const bool is_put = request.head->method == http::Method::Put;
+  return base::fail(Code::UnsupportedMedia,
+                    std::string("this is a form; send the bytes themselves: ") +
+                        (is_put ? "curl -T FILE URL" : "curl --data-binary @FILE URL") +
+                        " -H \"Authorization: Bearer $TOKEN\"");
 }
 
 http::Handler bind_api(Api& api, ApiHandler handler) {
@@ -282,7 +308,7 @@ void add_routes(http::Router& router, Api& api) {
               .handler = bind_api(api, post_object)});
   router.add({.method = Method::Delete,
               .pattern = "/o/{addr}",
-              .access = Access::needs(Scope::kStorageDelete),
+              .access = Access::needs(Scope::kStorageDelete).or_fully(Scope::kStorageAdmin),
               .handler = bind_api(api, delete_object)});
   add_upload_routes(router, api);
 }

@@ -17,9 +17,16 @@ void add_upload_routes(http::Router& router, Api& api);
 using ApiHandler = platform::Task<http::Response> (*)(Api*, http::Request*);
 http::Handler bind_api(Api& api, ApiHandler handler);
 
+// 204.
+http::Response no_content();
 // The error's envelope; a full queue is counted as this route's.
 http::Response refuse(const http::Request& request, const base::Error& error);
+// Who asks, and until when.
+Origin origin_of(const http::Request& request);
+Call call_of(const http::Request& request);
 // Forbidden when the capability allows smaller bodies only.
 base::Result<void> check_grant(const http::Request& request, std::uint64_t bytes);
+// UnsupportedMedia for a form, as `curl -F` sends it: its boundaries would be stored as well.
+base::Result<void> check_media(const http::Request& request);
 
 }  // namespace ron::storage

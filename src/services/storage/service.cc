@@ -1,5 +1,6 @@
 #include "services/storage/service.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -19,10 +20,28 @@ std::shared_ptr<const http::ServerSettings> server_settings(
   return {config, &config->server};
 }
 
+observe::Log access_log(observe::LogHub* hub, runtime::Meters& meters) {
+  if (hub == nullptr) return {};
+  return {*hub, meters, runtime::metrics::kAccessLogDroppedTotal};
+}
+
 http::Authorize authorize_with(const kit::CapabilityGate& gate) {
   return [&gate](http::Request& request, const http::Route& route) {
     return gate.check(request, route);
   };
+}
+
+// The largest tenants by name, everyone else together.
+runtime::Meters::Levels tenant_levels(const volume::TenantUsage& tenants,
+                                      std::uint64_t volume::Usage::* what) {
+  runtime::Meters::Levels levels;
+  std::uint64_t others = tenants.all.*what;
+  for (const volume::TenantUsage::Tenant& tenant : tenants.largest) {
+    levels.emplace_back(shown_tenant(tenant.name), static_cast<std::int64_t>(tenant.usage.*what));
+    others -= std::min(others, tenant.usage.*what);
+  }
+  if (others != 0) levels.emplace_back(runtime::kOtherLabel, static_cast<std::int64_t>(others));
+  return levels;
 }
 
 base::Result<platform::Endpoint> endpoint(const config::Address& address) {
@@ -33,11 +52,13 @@ base::Result<platform::Endpoint> endpoint(const config::Address& address) {
 
 Service::Service(platform::Host host, std::shared_ptr<const config::Config> config,
                  std::shared_ptr<const auth::Keyring> keyring, observe::LogHub& logs,
-                 const RouteTable& routes, std::vector<std::string> directories)
+                 const RouteTable& routes, std::vector<std::string> directories,
+                 observe::LogHub* access)
     : host_(host),
       meters_(std::string(kWires.service)),
       topology_(kWires, meters_),
       log_(logs, meters_),
+      access_(access_log(access, meters_)),
       config_(topology_, kConfig, std::move(config)),
       directories_(std::move(directories)),
       core_(topology_, *settings(), host),
@@ -46,8 +67,8 @@ Service::Service(platform::Host host, std::shared_ptr<const config::Config> conf
       admin_router_(meters_),
       ingress_(meters_, settings()->server, authorize_with(gate_)),
       admin_ingress_(meters_, settings()->server, authorize_with(gate_)),
-      server_({host_, &router_, &ingress_, &meters_, log_}, server_settings(settings())),
-      admin_server_({host_.with_cores(1), &admin_router_, &admin_ingress_, &meters_, log_},
+      server_({host_, &router_, &ingress_, &meters_, log_, access_}, server_settings(settings())),
+      admin_server_({host_.with_cores(1), &admin_router_, &admin_ingress_, &meters_, log_, access_},
                     server_settings(settings())),
       supervisor_(topology_, host.random, events()) {
   const auto ready = [this] { return readiness(); };
@@ -74,6 +95,15 @@ void Service::add_gauges() {
   gauge(metrics::kFreeBytes, [this] { return core_.volumes().totals().free_bytes; });
   gauge(metrics::kUploadsOpen, [this] { return core_.volumes().totals().uploads; });
   gauge(metrics::kQuarantined, [this] { return core_.volumes().totals().quarantined; });
+  const auto tenants = [this](const runtime::MetricDecl& decl,
+                              std::uint64_t volume::Usage::* what) {
+    gauges_.push_back(meters_.gauge_levels_fn(decl, [this, what] {
+      return tenant_levels(core_.volumes().tenants(kTenantsShown), what);
+    }));
+  };
+  tenants(metrics::kTenantBytes, &volume::Usage::bytes);
+  tenants(metrics::kTenantObjects, &volume::Usage::objects);
+  gauge(metrics::kUnreadableBytes, [this] { return core_.volumes().totals().unreadable_bytes; });
   gauge(metrics::kMemoryBytes, [this] { return core_.memory_bytes(); });
   gauge(metrics::kMemoryLimitBytes, [this] { return core_.memory_limit(); });
   gauge(metrics::kDraining, [this] { return draining_.load() ? 1 : 0; });

@@ -35,10 +35,12 @@ using RouteTable = std::function<void(http::Router&, Api&)>;
 // Made and used on cores[0]; its tasks run on all cores. Lives until stop() has returned.
 class Service {
  public:
-  // `directories` are where objects are kept; none are needed in amnesia mode.
+  // `directories` are where objects are kept; none are needed in amnesia mode. `access` gets a line
+  // per request.
   Service(platform::Host host, std::shared_ptr<const config::Config> config,
           std::shared_ptr<const auth::Keyring> keyring, observe::LogHub& logs,
-          const RouteTable& routes = add_routes, std::vector<std::string> directories = {});
+          const RouteTable& routes = add_routes, std::vector<std::string> directories = {},
+          observe::LogHub* access = nullptr);
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
   ~Service();
@@ -83,6 +85,7 @@ class Service {
   runtime::Meters meters_;
   runtime::Topology topology_;
   observe::Log log_;
+  observe::Log access_;
   runtime::Watch<std::shared_ptr<const config::Config>> config_;
   const std::vector<std::string> directories_;
   std::atomic<bool> draining_ = false;

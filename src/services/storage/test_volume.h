@@ -26,7 +26,7 @@ class TestVolume final : public volume::Volume {
   std::vector<std::uint64_t> read_lengths;
 
   void release_removes() {
-    for (auto& [length, reply] : std::exchange(held_, {})) std::move(reply).send(length);
+    for (auto& [removed, reply] : std::exchange(held_, {})) std::move(reply).send(removed);
   }
 
   platform::Task<base::Result<volume::Located>> locate(base::ObjectId id) override {
@@ -44,14 +44,21 @@ class TestVolume final : public volume::Volume {
                            volume::Reply<volume::Added> reply) override {
     return inner_.put(std::move(object), deadline, std::move(reply));
   }
-  platform::Task<void> remove(base::ObjectId id, runtime::Deadline deadline,
-                              volume::Reply<std::uint64_t> reply) override {
+  platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant) override {
+    return inner_.holds(id, std::move(tenant));
+  }
+  platform::Task<base::Result<volume::Holders>> holders(base::ObjectId id,
+                                                        std::size_t most) override {
+    return inner_.holders(id, most);
+  }
+  platform::Task<void> remove(volume::Removal removal, runtime::Deadline deadline,
+                              volume::Reply<volume::Removed> reply) override {
     if (!hold_removes) {
-      co_await inner_.remove(id, deadline, std::move(reply));
+      co_await inner_.remove(std::move(removal), deadline, std::move(reply));
       co_return;
     }
-    auto [sender, receiver] = runtime::oneshot<base::Result<std::uint64_t>>();
-    co_await inner_.remove(id, deadline, std::move(sender));
+    auto [sender, receiver] = runtime::oneshot<base::Result<volume::Removed>>();
+    co_await inner_.remove(std::move(removal), deadline, std::move(sender));
     auto done = co_await receiver.recv(deadline);
     held_.emplace_back(std::move(*done), std::move(reply));
   }
@@ -81,12 +88,15 @@ class TestVolume final : public volume::Volume {
   [[nodiscard]] volume::Usage usage(std::string_view tenant) const override {
     return inner_.usage(tenant);
   }
+  [[nodiscard]] volume::TenantUsage tenants(std::size_t most) const override {
+    return inner_.tenants(most);
+  }
   [[nodiscard]] volume::VolumeStats stats() const override { return inner_.stats(); }
   [[nodiscard]] volume::VolumeHealth health() const override { return inner_.health(); }
 
  private:
   RamVolume inner_;
-  std::vector<std::pair<base::Result<std::uint64_t>, volume::Reply<std::uint64_t>>> held_;
+  std::vector<std::pair<base::Result<volume::Removed>, volume::Reply<volume::Removed>>> held_;
 };
 
 }  // namespace ron::storage::testing

@@ -1,43 +1,24 @@
 #include "services/storage/upload_request.h"
 
 #include <charconv>
-#include <set>
 #include <string>
 
-#include <nlohmann/json.hpp>
+#include "services/storage/flat_json.h"
 
 namespace ron::storage {
 namespace {
 
 using base::Code;
 using base::fail;
-using Json = nlohmann::json;
 
 base::Error malformed(std::string message) { return {Code::Malformed, std::move(message)}; }
-
-// The document, or nothing if it is no JSON, is deeper than such a request or repeats a member.
-std::optional<Json> parse_strictly(std::string_view text) {
-  std::set<std::string> seen;
-  bool repeated = false;
-  bool deep = false;
-  const auto look = [&](int depth, Json::parse_event_t event, const Json& parsed) {
-    deep = deep || depth > 1;
-    if (event == Json::parse_event_t::key) {
-      repeated = repeated || !seen.insert(parsed.get<std::string>()).second;
-    }
-    return !deep;
-  };
-  Json json = Json::parse(text.begin(), text.end(), look, /*allow_exceptions=*/false);
-  if (json.is_discarded() || repeated || deep) return std::nullopt;
-  return json;
-}
 
 }  // namespace
 
 base::Result<UploadRequest> parse_upload_request(std::string_view text) {
   if (text.size() > kUploadRequestBytes) return fail(malformed("the request is too long"));
-  const std::optional<Json> json = parse_strictly(text);
-  if (!json || !json->is_object()) {
+  const auto json = parse_flat_object(text);
+  if (!json) {
     return fail(malformed(R"(the body is not {"length":N,"address":"b3:..."})"));
   }
   UploadRequest request;

@@ -22,12 +22,6 @@ base::Result<volume::UploadId> upload_id(const Request& request) {
   return *id;
 }
 
-Response no_content() {
-  Response response(204);
-  response.no_content_length = true;
-  return response;
-}
-
 Task<Response> begin_upload(Api* api, Request* request) {
   const base::Result<void> room = api->check_room();
   if (!room) co_return refuse(*request, room.error());
@@ -77,10 +71,14 @@ Task<Response> put_part(Api* api, Request* request) {
   if (!open) co_return refuse(*request, open.error());
   const auto part = part_number(*request, open->upload);
   if (!part) co_return refuse(*request, part.error());
+  const base::Result<void> media = check_media(*request);
+  if (!media) co_return refuse(*request, media.error());
   const base::Result<void> room = api->check_room();
   if (!room) co_return refuse(*request, room.error());
   base::Result<base::Buffer> body = co_await request->body->read_all();
   if (!body) co_return refuse(*request, body.error());
+  const base::Result<void> granted = check_grant(*request, body->size());
+  if (!granted) co_return refuse(*request, granted.error());
   const base::Result<void> fits = check_part_length(body->size(), open->upload.part_length(*part));
   if (!fits) co_return refuse(*request, fits.error());
   const auto value = co_await api->put_part(*open, *part, std::move(*body), request->deadline);
@@ -115,7 +113,13 @@ Task<Response> show_upload(Api* api, Request* request) {
 Task<Response> commit_upload(Api* api, Request* request) {
   const auto id = upload_id(*request);
   if (!id) co_return refuse(*request, id.error());
-  const auto stored = co_await api->commit_upload(*id, request->tenant, request->deadline);
+  // Whoever began it may have been allowed more.
+  const base::Result<OpenUpload> open = co_await api->open_upload(*id, request->tenant);
+  if (open) {
+    const base::Result<void> granted = check_grant(*request, open->upload.length);
+    if (!granted) co_return refuse(*request, granted.error());
+  }
+  const auto stored = co_await api->commit_upload(*id, request->tenant, call_of(*request));
   if (!stored) co_return refuse(*request, stored.error());
   std::string json_text;
   base::JsonWriter json(json_text);

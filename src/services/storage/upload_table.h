@@ -34,6 +34,8 @@ class UploadTable {
   // The reservation is held until the upload leaves the table.
   void add(OpenUpload upload, Quotas::Reservation reservation, std::int64_t now_unix_s);
   void drop(const volume::UploadId& id);
+  // Lets go of the reservations of those that have expired. Quick when there are none.
+  void drop_expired(std::int64_t now_unix_s);
   void set_max_open(std::uint64_t max_open) noexcept {
     max_open_.store(max_open, std::memory_order_relaxed);
   }
@@ -48,7 +50,10 @@ class UploadTable {
   };
   using Entries = std::map<std::string, Entry, std::less<>>;  // by the text of their ids
 
+  void erase_expired(std::int64_t now_unix_s);  // under the lock
+
   std::atomic<std::uint64_t> max_open_;
+  std::atomic<std::int64_t> first_expiry_s_ = INT64_MAX;  // at the earliest; changed under the lock
   mutable runtime::Lock lock_;
   Entries entries_;  // guarded by lock_
 };

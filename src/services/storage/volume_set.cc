@@ -1,6 +1,7 @@
 #include "services/storage/volume_set.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -26,12 +27,49 @@ Task<Result<OnVolume>> VolumeSet::locate(base::ObjectId id) {
   co_return fail(std::move(why));
 }
 
-Task<Volume*> VolumeSet::for_put(base::ObjectId id) {
+Task<Volume*> VolumeSet::for_put(base::ObjectId id, std::string tenant) {
+  Volume* there = nullptr;
   if (volumes_.size() > 1) {
-    const Result<OnVolume> there = co_await locate(id);
-    if (there) co_return there->volume;
+    for (const auto& volume : volumes_) {
+      const Result<volume::Located> found = co_await volume->locate(id);
+      if (!found) continue;
+      const Result<bool> held = co_await volume->holds(id, tenant);
+      if (held && *held) co_return volume.get();
+      if (there == nullptr) there = volume.get();
+    }
   }
-  co_return roomiest();
+  co_return there != nullptr ? there : roomiest();
+}
+
+Task<Result<bool>> VolumeSet::holds(base::ObjectId id, std::string tenant) {
+  for (const auto& volume : volumes_) {
+    const Result<bool> held = co_await volume->holds(id, tenant);
+    if (!held || *held) co_return held;
+  }
+  co_return false;
+}
+
+Task<Result<volume::Holders>> VolumeSet::holders(base::ObjectId id, std::size_t most) {
+  volume::Holders all;
+  base::Error why(Code::NotFound, "no object is stored under this address");
+  bool any = false;
+  for (const auto& volume : volumes_) {
+    const Result<volume::Holders> some = co_await volume->holders(id, most);
+    if (!some) {
+      if (some.error().code != Code::NotFound) why = some.error();
+      continue;
+    }
+    any = true;
+    all.more = all.more || some->more;
+    all.tenants.insert(all.tenants.end(), some->tenants.begin(), some->tenants.end());
+  }
+  if (!any) co_return fail(std::move(why));
+  std::ranges::sort(all.tenants);
+  const auto repeated = std::ranges::unique(all.tenants);
+  all.tenants.erase(repeated.begin(), repeated.end());
+  all.more = all.more || all.tenants.size() > most;
+  if (all.tenants.size() > most) all.tenants.resize(most);
+  co_return all;
 }
 
 Volume* VolumeSet::roomiest() const {
@@ -82,6 +120,22 @@ volume::Usage VolumeSet::usage(std::string_view tenant) const {
   return sum;
 }
 
+volume::TenantUsage VolumeSet::tenants(std::size_t most) const {
+  volume::TenantUsage sum;
+  if (volumes_.size() == 1) return volumes_.front()->tenants(most);
+  std::set<std::string> names;
+  volume::Usage all;
+  for (const auto& volume : volumes_) {
+    const volume::TenantUsage one = volume->tenants(most);
+    all.bytes += one.all.bytes;
+    all.objects += one.all.objects;
+    for (const volume::TenantUsage::Tenant& tenant : one.largest) names.insert(tenant.name);
+  }
+  for (const std::string& name : names) sum.add(name, usage(name), most);
+  sum.all = all;
+  return sum;
+}
+
 volume::VolumeStats VolumeSet::totals() const {
   volume::VolumeStats sum;
   for (const auto& volume : volumes_) {
@@ -95,6 +149,7 @@ volume::VolumeStats VolumeSet::totals() const {
     sum.uploads += one.uploads;
     sum.quarantined += one.quarantined;
     sum.index_bytes += one.index_bytes;
+    sum.unreadable_bytes += one.unreadable_bytes;
   }
   return sum;
 }

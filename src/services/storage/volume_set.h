@@ -1,8 +1,8 @@
 // VolumeSet: the volumes of one service as one place for objects.
 //
 // An object is on one volume: a new one goes where most is free, and one that is there already goes
-// to the volume that has it. Uploads stay where they began. Two puts of the same new object at the
-// same moment may leave it on two volumes; removing it removes both.
+// to the volume that has it, for its tenant if possible. Uploads stay where they began. Two puts of
+// the same new object at the same moment may leave it on two volumes; removing it removes both.
 #pragma once
 
 #include <memory>
@@ -42,8 +42,12 @@ class VolumeSet {
 
   // NotFound only when every volume could say so. Cancel-safe.
   platform::Task<base::Result<OnVolume>> locate(base::ObjectId id);
-  // The volume a put of this object goes to. Cancel-safe.
-  platform::Task<volume::Volume*> for_put(base::ObjectId id);
+  // The volume a put of this object by this tenant goes to. Cancel-safe.
+  platform::Task<volume::Volume*> for_put(base::ObjectId id, std::string tenant);
+  // Whether the tenant holds the object somewhere. Cancel-safe.
+  platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant);
+  // The first `most` of those who hold it. NotFound when no volume has it. Cancel-safe.
+  platform::Task<base::Result<volume::Holders>> holders(base::ObjectId id, std::size_t most);
   // The writable volume with the most free bytes; the one with the most when none is writable, so
   // that it says why.
   [[nodiscard]] volume::Volume* roomiest() const;
@@ -54,6 +58,8 @@ class VolumeSet {
       std::optional<base::ObjectId> after, std::size_t limit);
 
   [[nodiscard]] volume::Usage usage(std::string_view tenant) const;
+  // Of several volumes: the largest among those that are large on one of them.
+  [[nodiscard]] volume::TenantUsage tenants(std::size_t most) const;
   [[nodiscard]] volume::VolumeStats totals() const;
 
  private:

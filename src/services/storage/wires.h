@@ -20,7 +20,7 @@ inline constexpr std::array kChannels = {
         "work", ChannelKind::Mpsc, 512, Overflow::RejectNew, "listener", "get-worker, put-worker",
         "429 Busy to the client; busy_rejections_total, queue_dropped_total", "channels.work"},
     ChannelDecl{"commit", ChannelKind::Mpsc, 1024, Overflow::Wait,
-                "get-worker, put-worker, compactor, scrubber", "committer",
+                "get-worker, put-worker, compactor, scrubber, admin", "committer",
                 "workers wait, so that work fills up and answers 429; one for each data directory",
                 "channels.commit"},
     ChannelDecl{"events", ChannelKind::Broadcast, 1024, Overflow::DropOldest,
@@ -68,17 +68,19 @@ inline constexpr const TaskDecl& kListenerTask = kTasks[9];
 
 // The specification's hierarchy is config_snapshot, manifest_index_meta, io_counters. The first is
 // a watch, the second is one lock for objects and one for uploads, and of the last only the
-// tenants' need one.
+// tenants' need one, or two: what is on its way is checked together with what is there.
 inline constexpr std::array kLocks = {
     LockDecl{"manifest_index_meta", 2, "one shard of a map from address to object in memory"},
     LockDecl{"upload_meta", 3, "the open uploads and, in amnesia mode, their parts"},
-    LockDecl{"tenant_counters", 4, "bytes and objects of each tenant"},
-    LockDecl{"volume_state", 5, "index, segments and sums of one data directory"},
+    LockDecl{"tenant_quotas", 4, "what tenants may store and what is on its way there"},
+    LockDecl{"tenant_counters", 5, "bytes and objects of each tenant in memory"},
+    LockDecl{"volume_state", 6, "index, segments and sums of one data directory"},
 };
 inline constexpr const LockDecl& kObjectsLock = kLocks[0];
 inline constexpr const LockDecl& kUploadsLock = kLocks[1];
-inline constexpr const LockDecl& kTenantsLock = kLocks[2];
-inline constexpr const LockDecl& kVolumeLock = kLocks[3];
+inline constexpr const LockDecl& kQuotasLock = kLocks[2];
+inline constexpr const LockDecl& kTenantsLock = kLocks[3];
+inline constexpr const LockDecl& kVolumeLock = kLocks[4];
 
 // The lanes of `work`: each pool of workers takes from its own, and they share the capacity.
 inline constexpr std::size_t kGetLane = 0;

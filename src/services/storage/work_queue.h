@@ -1,6 +1,7 @@
 // WorkQueue: `work`, and what its users hear when it is full, late or gone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -8,18 +9,22 @@
 #include "base/result.h"
 #include "runtime/mpsc.h"
 #include "runtime/oneshot.h"
+#include "runtime/permit.h"
 #include "services/storage/jobs.h"
 
 namespace ron::storage {
 
 // What a full queue means to whoever asks: the client is told, or it waits under its deadline.
+// Those who wait are answers on their way, which no in-flight limit bounds: together they fill half
+// of it, so that new requests find room.
 enum class WhenFull : std::uint8_t { Refuse, Wait };
 
 // Any executor.
 class WorkQueue {
  public:
   WorkQueue(runtime::Topology& topology, std::size_t capacity)
-      : jobs_(topology, kWork, capacity, kWorkLanes) {}
+      : jobs_(topology, kWork, capacity, kWorkLanes),
+        patient_(std::max<std::size_t>(1, capacity / 2)) {}
 
   // Hands the job to a worker and waits for what it says. Busy when the queue is full, Timeout when
   // the deadline passes, Canceled when the worker went away with the job. Cancel-safe: a worker
@@ -29,11 +34,15 @@ class WorkQueue {
     auto [sender, receiver] = runtime::oneshot<base::Result<typename J::Answer>>();
     job.reply.emplace(std::move(sender));
     const runtime::Deadline deadline = job.deadline;
+    runtime::Semaphore::Permit place;
     using Kind = runtime::SendError<Job>::Kind;
     if (when_full == WhenFull::Refuse) {
       auto sent = jobs_.try_send(Job(std::move(job)), J::kLane);
       if (!sent) co_return base::fail(sent.error().kind == Kind::Full ? busy() : draining());
     } else {
+      place = patient_.try_acquire();
+      if (!place) place = co_await patient_.acquire(deadline);
+      if (!place) co_return base::fail(late());
       auto sent = co_await jobs_.send(Job(std::move(job)), deadline, J::kLane);
       if (!sent) co_return base::fail(sent.error().kind == Kind::Full ? late() : draining());
     }
@@ -68,6 +77,7 @@ class WorkQueue {
   static base::Error draining() { return {base::Code::Draining, "the server is shutting down"}; }
 
   runtime::Mpsc<Job> jobs_;
+  runtime::Semaphore patient_;
 };
 
 }  // namespace ron::storage

@@ -1,0 +1,81 @@
+#include "cli/client_options.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/test_support.h"
+
+namespace ron::cli {
+namespace {
+
+class ClientOptionsTest : public testing::InScratch {
+ protected:
+  // No data directory beside it, unless a test makes one.
+  [[nodiscard]] ClientFlags flags() const {
+    ClientFlags made;
+    made.data = path("data");
+    return made;
+  }
+  [[nodiscard]] base::Result<ClientOptions> with(const Environment& environment) const {
+    return resolve(flags(), environment);
+  }
+  [[nodiscard]] std::string refusal(const Environment& environment) const {
+    const auto options = with(environment);
+    return options ? "" : options.error().message;
+  }
+};
+
+TEST_F(ClientOptionsTest, TheLocalServerAndItsAdminListenerAreTheDefault) {
+  const auto options = with({});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->server.text(), "http://127.0.0.1:8081");
+  EXPECT_EQ(options->admin->text(), "http://127.0.0.1:9081");
+  EXPECT_TRUE(options->admin_guessed);
+  EXPECT_EQ(options->token, "");
+  EXPECT_NE(options->no_token.find("admin.token"), std::string::npos);
+}
+
+TEST_F(ClientOptionsTest, TheAdminListenerIsNeverAnotherServers) {
+  const Environment environment = {{"RON_URL", "http://a:8081"}, {"RON_ADMIN_URL", "http://b:1"}};
+  EXPECT_EQ(with(environment)->admin->text(), "http://b:1");
+  EXPECT_EQ(with({environment[0]})->admin->text(), "http://a:9081");
+  ClientFlags other = flags();
+  other.url = "http://c:8081";
+  EXPECT_EQ(resolve(other, environment)->admin->text(), "http://c:9081")
+      << "the variable belongs to the server of RON_URL";
+  other.admin_url = "http://d:7";
+  const auto both = resolve(other, environment);
+  EXPECT_EQ(both->admin->text(), "http://d:7");
+  EXPECT_FALSE(both->admin_guessed);
+}
+
+TEST_F(ClientOptionsTest, APortWithoutAnAdminPortIsAProblemOnlyForWhoNeedsIt) {
+  const auto options = with({{"RON_URL", "http://a:65000"}});
+  ASSERT_TRUE(options);
+  EXPECT_FALSE(options->admin);
+}
+
+TEST_F(ClientOptionsTest, ABadUrlIsToldWithItsFlagOrVariable) {
+  EXPECT_TRUE(refusal({{"RON_URL", "a:1"}}).starts_with("RON_URL: 'a:1' "));
+  EXPECT_TRUE(refusal({{"RON_ADMIN_URL", "a:1"}}).starts_with("RON_ADMIN_URL: "));
+  ClientFlags bad = flags();
+  bad.url = "x";
+  EXPECT_TRUE(resolve(bad, {}).error().message.starts_with("--url: 'x' "));
+}
+
+TEST_F(ClientOptionsTest, AMisspeltVariableIsAnErrorThatNamesTheRightOne) {
+  EXPECT_NE(refusal({{"RON_URI", "http://a:1"}}).find("did you mean RON_URL?"), std::string::npos);
+  EXPECT_NE(refusal({{"RON_TOKN", "x"}}).find("did you mean RON_TOKEN?"), std::string::npos);
+  EXPECT_NE(refusal({{"RON_ADMINURL", "x"}}).find("did you mean RON_ADMIN_URL?"),
+            std::string::npos);
+  EXPECT_EQ(refusal({{"RON_STORAGE__CACHE_BYTES", "1GiB"}, {"RON_BINARY", "x"}, {"PATH", "/bin"}}),
+            "");
+}
+
+TEST_F(ClientOptionsTest, ABadTokenIsToldWithItsPlaceAndNotRepeated) {
+  const std::string message = refusal({{"RON_TOKEN", "hunter2"}});
+  EXPECT_TRUE(message.starts_with("the token in RON_TOKEN: ")) << message;
+  EXPECT_EQ(message.find("hunter2"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ron::cli
