@@ -96,100 +96,101 @@ platform::Host ServerNode::host() {
 }
 
 void ServerNode::begin(const Flags& flags) {
-  started_ = stopping_ = stopped_ = false;
-  abort_asked_ = kNever;
+  started_ = stopped_ = false;
+  stop_asked_ = abort_asked_ = kNever;
   aborted_ = reloads_ = 0;
   while (node_.signals().take() != Signal::None) {
   }
   auto config = load_config(flags);
   scene_.timeline.begin_life(era_of(*config), now());
-  life_ = std::make_unique<platform::test::Root>(node_.core(), live(std::move(config)));
+  root_ = std::make_unique<platform::test::Root>(node_.core(), live(std::move(config)));
   ++scene_.journal.tally.events["starts"];
 }
 
-// The life of a process, as in src/app/process.cc.
 Task<void> ServerNode::live(std::shared_ptr<const config::Config> config) {
-  service_.emplace(host(), std::move(config), scene_.tokens.keyring, logs_,
-                   [this](http::Router& router, storage::Api& api) {
+  service_.emplace(kit::ServiceParts{.host = host(),
+                                     .config = std::move(config),
+                                     .credentials = {scene_.tokens.keyring, nullptr},
+                                     .logs = &logs_},
+                   std::vector<std::string>(), [this](http::Router& router, storage::Api& api) {
                      planted_ = std::make_unique<Planted>(plant_, router, api);
                    });
-  service_->on_give_up([this] { wrong("a critical task was given up"); });
-  const auto started = co_await service_->start();
-  if (!started) {
-    wrong("did not start: " + started.error().message);
-    co_return;
-  }
-  scene_.timeline.opened(started->bind, started->admin, now());
-  scene_.journal.note("server", "listening on " + started->bind.text());
-  started_ = true;
-  while (!stopped_) {
-    const Signal signal = node_.signals().take();
-    if (signal == Signal::Terminate) {
-      terminate();
-    } else if (signal == Signal::Reload && !stopping_) {
-      co_await reload();
-    } else if (signal == Signal::None) {
-      co_await node_.signals().arrived().wait();
-    }
-  }
+  life_.emplace(node_.signals(), std::vector<kit::Service*>{&*service_}, hooks());
+  const base::Result<> lived = co_await life_->run();
+  if (!lived) wrong("did not start: " + lived.error().message);
+  if (life_->gave_up()) wrong("a critical task was given up");
+  if (lived) after_stop();
 }
 
-void ServerNode::terminate() {
-  if (std::exchange(stopping_, true)) {
-    scene_.journal.note("server", "second stop signal");
-    abort_asked_ = std::min(abort_asked_, now());
-    service_->abort_now();
+kit::LifeHooks ServerNode::hooks() {
+  return {.next = [this] { return next(); },
+          .on_listening = [this](kit::Service&, const kit::Endpoints& at) { listening(at); },
+          .on_reload = [this](const config::ReloadRefused* why) { reloaded(why); },
+          .on_stop = [this] { stop_asked(); },
+          .on_abort =
+              [this] {
+                scene_.journal.note("server", "second stop signal");
+                abort_asked_ = std::min(abort_asked_, now());
+              }};
+}
+
+void ServerNode::listening(const kit::Endpoints& at) {
+  if (!std::exchange(started_, true)) {
+    scene_.timeline.opened(at.bind, at.admin, now());
+    scene_.journal.note("server", "listening on " + at.bind.text());
     return;
   }
-  stop_ = std::make_unique<platform::test::Root>(node_.core(), stop());
+  scene_.timeline.settled(at.bind, at.admin, now(), now() + scene_.plan.moment());
+  scene_.journal.note("server", "reloaded, listening on " + at.bind.text());
 }
 
-Task<void> ServerNode::stop() {
-  const TimePoint asked = now();
-  scene_.timeline.stop_asked(asked);
+void ServerNode::stop_asked() {
+  stop_asked_ = now();
+  scene_.timeline.stop_asked(stop_asked_);
   scene_.journal.note("server", "stop asked for");
+}
+
+void ServerNode::after_stop() {
   const Duration drain = service_->config()->get(storage::storage_section())->drain_deadline;
-  aborted_ = co_await service_->stop();
-  stop_took_ = now() - asked;
+  aborted_ = life_->aborted();
+  stop_took_ = now() - stop_asked_;
   stopped_ = true;
-  node_.signals().arrived().nudge();
   scene_.journal.note("server", "stopped, " + std::to_string(aborted_) + " tasks aborted");
   ++scene_.journal.tally.events[aborted_ == 0 ? "stops, drained" : "stops, some aborted"];
-  const TimePoint latest = std::min(asked + drain, std::max(asked, abort_asked_));
+  const TimePoint latest = std::min(stop_asked_ + drain, std::max(stop_asked_, abort_asked_));
   if (now() > latest + scene_.plan.moment()) {
     wrong("stopped " + base::print(now() - latest) + " too late");
   }
 }
 
-Task<void> ServerNode::reload() {
+std::expected<kit::NextSetup, config::ReloadRefused> ServerNode::next() {
   ++reloads_;
+  taken_ = next_;
   config::Inputs inputs;
-  inputs.flags = next_->flags;
-  const std::optional<std::uint16_t> occupied = next_->occupied_port;
+  inputs.flags = taken_->flags;
   auto next = config::reload(schema(), *service_->config(), inputs);
-  if (!next) {
-    wrong("reload refused: " + next.error().message);
-    co_return;
-  }
+  if (!next) return std::unexpected(std::move(next.error()));
   scene_.journal.note("server", "reload begins");
-  if (occupied) {
-    node_.net().occupy(*occupied);
+  if (taken_->occupied_port) {
+    node_.net().occupy(*taken_->occupied_port);
   } else {
     scene_.timeline.change(era_of(*next->config), now());
   }
-  const auto moved = co_await service_->reload(std::move(*next), scene_.tokens.keyring);
+  return kit::NextSetup{std::move(*next), {scene_.tokens.keyring, nullptr}};
+}
+
+void ServerNode::reloaded(const config::ReloadRefused* why) {
+  const std::optional<std::uint16_t> occupied = taken_->occupied_port;
   if (occupied) node_.net().release(*occupied);
-  if (moved.has_value() == occupied.has_value()) {
-    wrong(moved ? "reloaded onto a port that is taken" : "reload failed: " + moved.error().message);
-    co_return;
+  if ((why != nullptr) != occupied.has_value()) {
+    wrong(why == nullptr ? "reloaded onto a port that is taken" : "reload failed: " + why->message);
+    return;
   }
-  if (!moved) {
-    scene_.journal.note("server", "reload failed: " + moved.error().message);
+  if (why != nullptr) {
+    scene_.journal.note("server", "reload failed: " + why->message);
     ++scene_.journal.tally.events["reloads, failed as planned"];
-    co_return;
+    return;
   }
-  scene_.timeline.settled(moved->bind, moved->admin, now(), now() + scene_.plan.moment());
-  scene_.journal.note("server", "reloaded, listening on " + moved->bind.text());
   ++scene_.journal.tally.events["reloads"];
 }
 
@@ -227,7 +228,7 @@ void ServerNode::check_stopped() {
 void ServerNode::end() {
   check_log();
   check_stopped();
-  stop_.reset();
+  root_.reset();
   life_.reset();
   service_.reset();
   planted_.reset();

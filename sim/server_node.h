@@ -1,9 +1,10 @@
-// ServerNode: the machine that runs svc-storage, and its operator. Does what the process of
-// src/app does around a service: start, reload and stop by signal, abort by the second one.
+// ServerNode: the machine that runs svc-storage, and its operator. The service lives as in a real
+// process (services/kit/life.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "platform/send_memory.h"
 #include "platform/sim/node.h"
 #include "platform/test_support.h"
+#include "services/kit/life.h"
 #include "services/storage/service.h"
 #include "sim/plant.h"
 #include "sim/scene.h"
@@ -64,9 +66,12 @@ class ServerNode {
 
  private:
   Task<void> live(std::shared_ptr<const config::Config> config);
-  Task<void> stop();
-  Task<void> reload();
-  void terminate();
+  kit::LifeHooks hooks();
+  std::expected<kit::NextSetup, config::ReloadRefused> next();
+  void listening(const kit::Endpoints& at);
+  void reloaded(const config::ReloadRefused* why);
+  void stop_asked();
+  void after_stop();
   void check_log();
   void check_stopped();
   [[nodiscard]] platform::Host host();
@@ -79,17 +84,18 @@ class ServerNode {
   HeapArena arena_;
   observe::LogHub logs_;
   const ReloadPlan* next_ = nullptr;
+  const ReloadPlan* taken_ = nullptr;  // by the reload under way
   bool started_ = false;
-  bool stopping_ = false;
   bool stopped_ = false;
   std::size_t reloads_ = 0;
   std::size_t aborted_ = 0;
   Duration stop_took_{};
+  TimePoint stop_asked_ = kNever;
   TimePoint abort_asked_ = kNever;
   std::unique_ptr<Planted> planted_;
   std::optional<storage::Service> service_;
-  std::unique_ptr<platform::test::Root> life_;
-  std::unique_ptr<platform::test::Root> stop_;
+  std::optional<kit::Life> life_;
+  std::unique_ptr<platform::test::Root> root_;
 };
 
 }  // namespace ron::sim

@@ -11,10 +11,13 @@
 
 #include "app/keys.h"
 #include "cli/exit.h"
+#include "cli/key_files.h"
 #include "config/reload.h"
 #include "observe/log.h"
 #include "platform/posix/files.h"
 #include "platform/posix/host.h"
+#include "platform/tls.h"
+#include "services/kit/life.h"
 #include "services/storage/service.h"
 
 namespace ron::app {
@@ -25,6 +28,7 @@ using platform::Signal;
 using platform::Task;
 
 constexpr std::size_t kConfigFileBytes = base::kMiB;
+constexpr std::size_t kPemFileBytes = base::kMiB;
 
 // Log lines to standard error, from a thread of their own: a slow terminal never slows a request.
 class LogWriter final : public observe::LogSink {
@@ -94,13 +98,29 @@ base::Result<Prepared> prepare_keys(const ServeOptions& options, const config::C
   return out;
 }
 
-// The life of the process on core 0.
+// The private key of a server must be nobody else's to read.
+base::Result<std::shared_ptr<const platform::TlsServer>> load_tls(
+    const kit::TlsConfig& config, const platform::TlsServer* previous) {
+  if (!config.enabled()) return nullptr;
+  const auto named = [](const std::string& path, const base::Error& why) {
+    return fail(why.code, path + ": " + why.message);
+  };
+  auto certificates = platform::posix::read_small_file(config.cert_path, kPemFileBytes);
+  if (!certificates) return named(config.cert_path, certificates.error());
+  auto key = cli::read_secret_file(config.key_path, kPemFileBytes, cli::kStrangers);
+  if (!key) return named(config.key_path, key.error());
+  auto made = platform::TlsServer::make({std::move(*certificates), std::move(*key)}, previous);
+  if (!made) return named(config.cert_path, made.error());
+  return made;
+}
+
+// What the process says and decides around the life of its service.
 class Process {
  public:
   // `told_rate`: what the first start says of the rate of requests; none on later ones.
   Process(const ServeOptions& options, std::optional<std::uint64_t> told_rate,
           platform::posix::PosixHost& machine, observe::LogHub& logs, observe::LogHub& access,
-          storage::Service& service)
+          kit::Service& service)
       : options_(options),
         told_rate_(told_rate),
         machine_(machine),
@@ -108,7 +128,8 @@ class Process {
         access_(access),
         service_(service),
         host_(machine.host()),
-        meters_(service.meters(), "process") {}
+        meters_(service.meters(), "process"),
+        life_(host_.signals, {&service}, hooks()) {}
 
   [[nodiscard]] int exit_code() const noexcept { return exit_code_; }
 
@@ -120,117 +141,101 @@ class Process {
 
  private:
   Task<void> live() {
-    service_.on_give_up([this] { fail_hard(); });
-    const auto started = co_await service_.start();
-    if (!started) {
-      exit_code_ = cli::failed(started.error().message);
-      machine_.stop();
-      co_return;
-    }
-    announce(*started);
-    if (told_rate_) explain_rate(*told_rate_);
-    while (!stopped_) {
-      const Signal signal = host_.signals.take();
-      if (signal == Signal::Terminate) {
-        terminate();
-      } else if (signal == Signal::Reload && !stopping_) {
-        co_await reload();
-      } else if (signal == Signal::None) {
-        co_await host_.signals.arrived().wait();
-      }
-    }
+    const base::Result<> lived = co_await life_.run();
+    if (!lived) exit_code_ = cli::failed(lived.error().message);
+    if (life_.gave_up()) exit_code_ = cli::kExitFailed;
     machine_.stop();
   }
 
+  kit::LifeHooks hooks() {
+    return {.next = [this] { return next(); },
+            .on_listening = [this](kit::Service& service,
+                                   const kit::Endpoints& at) { announce(service, at); },
+            .on_reload = [this](const config::ReloadRefused* why) { reloaded(why); },
+            .on_abort = [this] { service_.log().warn("second stop signal: aborting"); }};
+  }
+
   // Each listener that came up is said once; scripts read the clients' one from standard output.
-  void announce(const storage::Endpoints& endpoints) {
-    const observe::Log log = service_.log();
-    for (const auto& [key, at, before] :
-         {std::tuple("storage.bind", endpoints.bind, announced_.bind),
-          std::tuple("storage.admin", endpoints.admin, announced_.admin)}) {
-      if (at != before && at.is_wildcard()) warn_of_everyone(key, at);
+  void announce(kit::Service& service, const kit::Endpoints& endpoints) {
+    const observe::Log log = service.log();
+    const bool plain = service.credentials().tls == nullptr;
+    for (const auto& [key, at, before] : {std::tuple("bind", endpoints.bind, announced_.bind),
+                                          std::tuple("admin", endpoints.admin, announced_.admin)}) {
+      if (at != before && at.is_wildcard() && plain) warn_of_everyone(log, key, at);
     }
     if (endpoints.bind != announced_.bind) {
-      std::printf("svc-storage listening on %s\n", endpoints.bind.text().c_str());
+      std::printf("%.*s listening on %s\n", static_cast<int>(service.name().size()),
+                  service.name().data(), endpoints.bind.text().c_str());
       std::fflush(stdout);
-      log.info("listening", {{"addr", endpoints.bind.text()}});
+      log.info("listening", {{"addr", endpoints.bind.text()}, {"tls", !plain}});
     }
     if (endpoints.admin != announced_.admin) {
       log.info("admin listening", {{"addr", endpoints.admin.text()}});
     }
+    if (endpoints.uds && endpoints.uds != announced_.uds) {
+      log.info("listening", {{"addr", endpoints.uds->text()}});
+    }
     announced_ = endpoints;
+    if (std::exchange(told_, true) || !told_rate_) return;
+    // The one default that surprises: the others are found by `ron config show`.
+    log.info(
+        "first start: requests beyond this many per second are told to wait; "
+        "storage.server.max_rps raises it",
+        {{"max_rps", *told_rate_}});
   }
 
   // Requests and tokens are readable on the way, and whoever reaches the machine reaches this.
-  void warn_of_everyone(const char* key, const platform::Endpoint& at) {
-    service_.log().warn("listening on all addresses without TLS: tokens can be read on the way",
-                        {{"key", key}, {"addr", at.text()}});
+  static void warn_of_everyone(const observe::Log& log, const char* key,
+                               const platform::Endpoint& at) {
+    log.warn("listening on all addresses without TLS: tokens can be read on the way",
+             {{"key", std::string("storage.") + key}, {"addr", at.text()}});
   }
 
-  // The one default that surprises: the others are found by `ron config show`.
-  void explain_rate(std::uint64_t max_rps) {
-    service_.log().info(
-        "first start: requests beyond this many per second are told to wait; "
-        "storage.server.max_rps raises it",
-        {{"max_rps", max_rps}});
+  std::expected<kit::NextSetup, config::ReloadRefused> next() {
+    using config::ReloadFail;
+    using config::ReloadRefused;
+    const auto inputs = read_inputs(options_);
+    if (!inputs) return std::unexpected(ReloadRefused{ReloadFail::Io, inputs.error().message});
+    auto next = config::reload(schema(), *service_.config(), *inputs);
+    if (!next) return std::unexpected(std::move(next.error()));
+    const kit::AuthConfig auth = effective_auth(options_, *next->config);
+    const kit::Credentials now = service_.credentials();
+    const auto keyring = auth.keys_dir.empty()
+                             ? with_deny_list(*now.keyring, auth)
+                             : load_keyring(auth, host_.random, host_.clock.unix_ms() / 1000);
+    if (!keyring) {
+      return std::unexpected(ReloadRefused{ReloadFail::Invalid, keyring.error().message});
+    }
+    const auto tls = load_tls(next->config->get(storage::storage_section())->tls, now.tls.get());
+    if (!tls) return std::unexpected(ReloadRefused{ReloadFail::Invalid, tls.error().message});
+    return kit::NextSetup{std::move(*next), {*keyring, *tls}};
   }
 
-  // The first signal drains, the second aborts.
-  void terminate() {
-    if (std::exchange(stopping_, true)) {
-      service_.log().warn("second stop signal: aborting");
-      service_.abort_now();
+  void reloaded(const config::ReloadRefused* why) {
+    const observe::Log log = service_.log();
+    if (why != nullptr) {
+      log.error("reload refused, the old configuration stays",
+                {{"reason", config::reason(why->fail)}, {"what", why->message}});
       return;
     }
-    tasks_->spawn(stop());
-  }
-  void fail_hard() {
-    exit_code_ = cli::kExitFailed;
-    terminate();
-  }
-  Task<void> stop() {
-    co_await service_.stop();
-    stopped_ = true;
-    host_.signals.arrived().nudge();
-  }
-
-  Task<void> reload() {
-    const observe::Log log = service_.log();
-    const auto inputs = read_inputs(options_);
-    if (!inputs) co_return refuse(config::ReloadFail::Io, inputs.error().message);
-    auto next = config::reload(schema(), *service_.config(), *inputs);
-    if (!next) co_return refuse(next.error().fail, next.error().message);
-    const kit::AuthConfig auth = effective_auth(options_, *next->config);
-    const auto keyring = auth.keys_dir.empty()
-                             ? with_deny_list(*service_.keyring(), auth)
-                             : load_keyring(auth, host_.random, host_.clock.unix_ms() / 1000);
-    if (!keyring) co_return refuse(config::ReloadFail::Invalid, keyring.error().message);
-    const auto log_config = next->config->get(log_section());
-    const auto moved = co_await service_.reload(std::move(*next), *keyring);
-    if (!moved) co_return refuse(config::ReloadFail::Rebind, moved.error().message);
+    const auto log_config = service_.config()->get(log_section());
     logs_.set_level(log_config->level);
     apply_access(access_, log_config->access);
-    announce(*moved);
     log.info("configuration reloaded");
-  }
-  void refuse(config::ReloadFail why, std::string_view message) {
-    service_.count_reload_failure(why);
-    service_.log().error("reload refused, the old configuration stays",
-                         {{"reason", config::reason(why)}, {"what", message}});
   }
 
   const ServeOptions& options_;
   const std::optional<std::uint64_t> told_rate_;
+  bool told_ = false;
   platform::posix::PosixHost& machine_;
   observe::LogHub& logs_;
   observe::LogHub& access_;
-  storage::Service& service_;
+  kit::Service& service_;
   platform::Host host_;
-  bool stopping_ = false;
-  bool stopped_ = false;
   int exit_code_ = cli::kExitClean;
-  storage::Endpoints announced_;
+  kit::Endpoints announced_;
   runtime::TaskMeters meters_;
+  kit::Life life_;
   std::optional<runtime::TaskGroup> tasks_;
 };
 
@@ -278,6 +283,8 @@ int serve_storage(const ServeOptions& options) {
   const platform::Host host = machine.host();
   const auto prepared = prepare_keys(options, **config, host);
   if (!prepared) return cli::failed(prepared.error().message);
+  const auto tls = load_tls(settings->tls, nullptr);
+  if (!tls) return cli::failed("storage.tls: " + tls.error().message);
 
   observe::LogHub logs({.level = log_config->level,
                         .format = log_config->format,
@@ -291,8 +298,12 @@ int serve_storage(const ServeOptions& options) {
   std::optional<storage::Service> service;
   std::optional<Process> process;
   FirstJob first([&] {
-    service.emplace(host, *config, prepared->keyring, logs, storage::add_routes,
-                    DataDirectory{options.data_dir}.volumes(*settings), &access);
+    service.emplace(kit::ServiceParts{.host = host,
+                                      .config = *config,
+                                      .credentials = {prepared->keyring, *tls},
+                                      .logs = &logs,
+                                      .access = &access},
+                    DataDirectory{options.data_dir}.volumes(*settings));
     process.emplace(options, told_rate, machine, logs, access, *service);
     process->begin();
   });

@@ -22,12 +22,11 @@ void ServiceFlags::declare(CLI::App& command) {
   command.add_option("--log-level", log_level, "trace, debug, info, warn or error")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error"}));
-  // Known to the contract, not to this build: an empty group keeps it out of the help.
-  command.add_option("--uds", uds)->group("");
+  command.add_option("--uds", uds, "Listen on this Unix socket, too; its directory must be 0700")
+      ->type_name("PATH");
 }
 
 std::string ServiceFlags::problem() const {
-  if (!uds.empty()) return "not in this build: --uds (Unix sockets)";
   if (data.empty()) return "--data: name a directory";
   return "";
 }
@@ -43,6 +42,7 @@ ServeOptions ServiceFlags::options(const std::string& section) const {
   };
   override_key(section + ".bind", bind);
   override_key(section + ".admin", admin);
+  override_key(section + ".uds.path", uds);
   override_key(section + ".amnesia", amnesia ? "true" : "");
   override_key("runtime.cores", cores);
   override_key("log.format", log_format);

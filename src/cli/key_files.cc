@@ -11,14 +11,19 @@ namespace ron::cli {
 using base::Code;
 using base::fail;
 
-base::Result<KeyFile> read_key_file(const std::string& path) {
+base::Result<std::string> read_secret_file(const std::string& path, std::size_t max_bytes,
+                                           unsigned forbidden_bits) {
   const auto mode = platform::posix::file_mode(path);
   if (!mode) return fail(mode.error());
-  if ((*mode & 077U) != 0) {
+  if ((*mode & forbidden_bits) != 0) {
     return fail(Code::Malformed,
                 "others may read the key '" + path + "'; run chmod 600 '" + path + "'");
   }
-  const auto text = platform::posix::read_small_file(path, auth::kMaxKeyFileBytes);
+  return platform::posix::read_small_file(path, max_bytes);
+}
+
+base::Result<KeyFile> read_key_file(const std::string& path) {
+  const auto text = read_secret_file(path, auth::kMaxKeyFileBytes, kAnyoneElse);
   if (!text) return fail(text.error());
   auto key = auth::parse_key_file(*text);
   if (!key) return fail(Code::Malformed, "'" + path + "': " + key.error().message);
@@ -28,7 +33,7 @@ base::Result<KeyFile> read_key_file(const std::string& path) {
 base::Result<void> check_key_directory(const std::string& directory) {
   const auto mode = platform::posix::file_mode(directory);
   if (!mode) return fail(mode.error());
-  if ((*mode & 077U) == 0) return {};
+  if ((*mode & kAnyoneElse) == 0) return {};
   return fail(Code::Malformed, "others may enter the directory of keys '" + directory +
                                    "'; run chmod 700 '" + directory + "'");
 }

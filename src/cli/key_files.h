@@ -1,6 +1,7 @@
 // Root keys on disk: `*.key` files that nobody but their owner may read.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,14 @@
 #include "base/result.h"
 
 namespace ron::cli {
+
+// Permission bits of everyone but the owner, and of those who are not even in the file's group.
+inline constexpr unsigned kAnyoneElse = 077;
+inline constexpr unsigned kStrangers = 07;
+
+// A small file; Malformed when one of these bits is set.
+base::Result<std::string> read_secret_file(const std::string& path, std::size_t max_bytes,
+                                           unsigned forbidden_bits);
 
 struct KeyFile {
   std::string path;

@@ -89,8 +89,8 @@ class Stream {
   // Set while a try may succeed; cleared by the try that would block.
   [[nodiscard]] Event& readable() noexcept { return *readable_event_; }
   [[nodiscard]] Event& writable() noexcept { return *writable_event_; }
-  // Set once the peer has closed or reset its side (it may be discovered late), whatever is still to
-  // be read.
+  // Set once the peer has closed or reset its side (it may be discovered late), whatever is still
+  // to be read.
   [[nodiscard]] Event& gone() noexcept { return *gone_event_; }
   [[nodiscard]] bool peer_gone() const noexcept { return gone_event_->is_set(); }
 

@@ -26,8 +26,7 @@ const Names kNotOfStorage = {"backoff_retries_total", "breaker_open_total",
                              "breaker_state",         "http_client_connections",
                              "upstream_errors_total", "upstream_stale_retries_total"};
 // Appear with their first count.
-const Names kOnFirstUse = {"http_requests_total", "storage_reload_fail_total",
-                           "storage_reload_success_total"};
+const Names kOnFirstUse = {"http_requests_total", "storage_reload_fail_total"};
 
 // A service that was started and stopped on a simulated machine, as far as a metric can tell.
 class LiveStorage {
@@ -47,8 +46,12 @@ class LiveStorage {
 
  private:
   platform::Task<void> live() {
-    service_.emplace(node_.host(), config_, keyring_, logs_, storage::add_routes,
-                     std::vector<std::string>(), &logs_);
+    service_.emplace(kit::ServiceParts{.host = node_.host(),
+                                       .config = config_,
+                                       .credentials = {keyring_, nullptr},
+                                       .logs = &logs_,
+                                       .access = &logs_},
+                     std::vector<std::string>());
     const auto started = co_await service_->start();
     EXPECT_TRUE(started) << started.error().message;
     for (const runtime::FamilyReading& family : service_->meters().collect()) {

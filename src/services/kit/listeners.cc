@@ -29,12 +29,12 @@ Listeners::Listeners(ListenerParts parts, std::shared_ptr<const ServiceConfig> c
       config_(config),
       ingress_(*parts_.meters, config->server, parts_.authorize),
       admin_ingress_(*parts_.meters, config->server, parts_.authorize),
-      public_({parts_.host, parts_.router, &ingress_, parts_.meters, parts_.log},
+      public_({parts_.host, parts_.router, &ingress_, parts_.meters, parts_.log, parts_.access},
               settings_of(config)),
       admin_({parts_.host.with_cores(1), parts_.admin_router, &admin_ingress_, parts_.meters,
-              parts_.log},
+              parts_.log, parts_.access},
              settings_of(config)),
-      uds_({parts_.host, parts_.router, &ingress_, parts_.meters, parts_.log,
+      uds_({parts_.host, parts_.router, &ingress_, parts_.meters, parts_.log, parts_.access,
             [this](const platform::Stream& stream) { return admits(stream); }},
            settings_of(config)) {}
 

@@ -32,6 +32,7 @@ struct ListenerParts {
   http::Authorize authorize;
   runtime::Meters* meters;
   observe::Log log;
+  observe::Log access{};
 };
 
 // Made and used on cores[0].

@@ -41,6 +41,8 @@ class Service {
   virtual ~Service() = default;
 
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;  // `svc-storage`
+  // False: it has no listeners of its own and is reached through another service of the process.
+  [[nodiscard]] virtual bool listens() const noexcept = 0;
 
   // Opens what the service needs and its listeners, and starts every task; an error names the key
   // or file and leaves nothing running. Not cancel-safe.

@@ -3,11 +3,21 @@
 #include <utility>
 
 #include "config/render.h"
+#include "runtime/metric_names.h"
 
 namespace ron::kit {
 
 using platform::Task;
 using runtime::Shutdown;
+
+namespace {
+
+observe::Log access_log(observe::LogHub* hub, runtime::Meters& meters) {
+  if (hub == nullptr) return {};
+  return {*hub, meters, runtime::metrics::kAccessLogDroppedTotal};
+}
+
+}  // namespace
 
 ServiceBase::ServiceBase(ServiceParts parts, ServiceShape shape)
     : host_(parts.host),
@@ -16,6 +26,7 @@ ServiceBase::ServiceBase(ServiceParts parts, ServiceShape shape)
       meters_(std::string(shape_.wires->service)),
       topology_(*shape_.wires, meters_),
       log_(*parts.logs, meters_),
+      access_(access_log(parts.access, meters_)),
       config_(topology_, kConfigChannel, std::move(parts.config)),
       tls_(std::move(parts.credentials.tls)),
       gate_(host_.clock, std::move(parts.credentials.keyring),
@@ -26,7 +37,7 @@ ServiceBase::ServiceBase(ServiceParts parts, ServiceShape shape)
                   [this](http::Request& request, const http::Route& route) {
                     return gate_.check(request, route);
                   },
-                  &meters_, log_},
+                  &meters_, log_, access_},
                  settings()),
       supervisor_(topology_, host_.random, supervisor_events()) {
   const auto ready = [this] { return readiness_now(); };
@@ -44,6 +55,11 @@ void ServiceBase::show(Service& neighbour) { shown_.push_back(&neighbour); }
 void ServiceBase::add_gauge(const runtime::MetricDecl& decl, std::function<std::uint64_t()> read) {
   gauges_.push_back(meters_.gauge_fn(
       decl, {}, [read = std::move(read)] { return static_cast<std::int64_t>(read()); }));
+}
+
+void ServiceBase::add_gauges(const runtime::MetricDecl& decl,
+                             std::function<runtime::Meters::Levels()> read) {
+  gauges_.push_back(meters_.gauge_levels_fn(decl, std::move(read)));
 }
 
 Credentials ServiceBase::credentials() const { return {gate_.keyring(), tls_}; }
@@ -142,6 +158,11 @@ Task<Endpoints> ServiceBase::adopt(config::Reloaded next, Credentials credential
   gate_.apply(std::move(credentials.keyring), next.config->get(auth_section())->public_reads);
   config_.set(next.config);
   meters_.counter(*shape_.life.reload_success).add();
+  if (!listens_) co_return endpoints_;  // said once, by the service that is the process's face
+  for (const config::Change& change : next.changes.hot) {
+    log_.info("configuration changed",
+              {{"key", change.key}, {"before", change.before}, {"after", change.after}});
+  }
   co_return endpoints_;
 }
 

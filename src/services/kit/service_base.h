@@ -30,12 +30,13 @@
 
 namespace ron::kit {
 
-// What a process gives every service. `logs` outlives it.
+// What a process gives every service. The logs outlive it.
 struct ServiceParts {
   platform::Host host;
   std::shared_ptr<const config::Config> config;
   Credentials credentials;
   observe::LogHub* logs;
+  observe::LogHub* access = nullptr;  // gets a line per request; outlives it, too
   // False: no listeners of its own; it is reached through another service of the process.
   bool listens = true;
 };
@@ -53,6 +54,7 @@ class ServiceBase : public Service {
   ~ServiceBase() override;
 
   [[nodiscard]] std::string_view name() const noexcept override { return shape_.wires->service; }
+  [[nodiscard]] bool listens() const noexcept final { return listens_; }
   platform::Task<base::Result<Endpoints>> start() final;
   platform::Task<base::Result<>> prepare(std::shared_ptr<const config::Config> next) final;
   platform::Task<Endpoints> adopt(config::Reloaded next, Credentials credentials) final;
@@ -101,6 +103,7 @@ class ServiceBase : public Service {
                });
   }
   void add_gauge(const runtime::MetricDecl& decl, std::function<std::uint64_t()> read);
+  void add_gauges(const runtime::MetricDecl& decl, std::function<runtime::Meters::Levels()> read);
 
  private:
   [[nodiscard]] std::shared_ptr<const ServiceConfig> settings() const {
@@ -116,6 +119,7 @@ class ServiceBase : public Service {
   runtime::Meters meters_;
   runtime::Topology topology_;
   observe::Log log_;
+  observe::Log access_;
   runtime::Watch<std::shared_ptr<const config::Config>> config_;
   std::shared_ptr<const platform::TlsServer> tls_;
   std::atomic<bool> draining_ = false;

@@ -5,7 +5,9 @@
 // `deadline` and an optional `reply`. All of them form one variant; the lanes share the capacity.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "runtime/deadline.h"
 #include "runtime/mpsc.h"
 #include "runtime/oneshot.h"
+#include "runtime/permit.h"
 
 namespace ron::kit {
 
@@ -24,6 +27,8 @@ template <class T>
 using Reply = std::optional<runtime::OneshotSender<base::Result<T>>>;
 
 // What a full queue means to whoever asks: the client is told, or it waits under its deadline.
+// Those who wait are answers on their way, which no in-flight limit bounds: together they fill half
+// of it, so that new requests find room.
 enum class WhenFull : std::uint8_t { Refuse, Wait };
 
 // Any executor.
@@ -32,7 +37,9 @@ class WorkQueue {
  public:
   WorkQueue(runtime::Topology& topology, const runtime::ChannelDecl& decl, std::size_t capacity,
             std::size_t lanes = 1)
-      : name_(decl.name), jobs_(topology, decl, capacity, lanes) {}
+      : name_(decl.name),
+        jobs_(topology, decl, capacity, lanes),
+        patient_(std::max<std::size_t>(1, capacity / 2)) {}
 
   // Hands the job to a worker and waits for what it says. Busy when the queue is full, Timeout when
   // the deadline passes, Canceled when the worker went away with the job. Cancel-safe: a worker
@@ -42,11 +49,15 @@ class WorkQueue {
     auto [sender, receiver] = runtime::oneshot<base::Result<typename J::Answer>>();
     job.reply.emplace(std::move(sender));
     const runtime::Deadline deadline = job.deadline;
+    runtime::Semaphore::Permit place;
     using Kind = runtime::SendError<Job>::Kind;
     if (when_full == WhenFull::Refuse) {
       auto sent = jobs_.try_send(Job(std::move(job)), J::kLane);
       if (!sent) co_return base::fail(sent.error().kind == Kind::Full ? busy() : draining());
     } else {
+      place = patient_.try_acquire();
+      if (!place) place = co_await patient_.acquire(deadline);
+      if (!place) co_return base::fail(late());
       auto sent = co_await jobs_.send(Job(std::move(job)), deadline, J::kLane);
       if (!sent) co_return base::fail(sent.error().kind == Kind::Full ? late() : draining());
     }
@@ -88,6 +99,7 @@ class WorkQueue {
 
   const std::string name_;
   runtime::Mpsc<Job> jobs_;
+  runtime::Semaphore patient_;
 };
 
 }  // namespace ron::kit

@@ -10,10 +10,10 @@
 #include "base/result.h"
 #include "platform/task.h"
 #include "runtime/deadline.h"
+#include "services/kit/work_queue.h"
 #include "services/storage/jobs.h"
 #include "services/storage/object.h"
 #include "services/storage/upload_table.h"
-#include "services/storage/work_queue.h"
 
 namespace ron::storage {
 
@@ -36,7 +36,7 @@ struct ReadWish {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;  // at most volume::kPartBytes
   runtime::Deadline deadline;
-  WhenFull when_full = WhenFull::Refuse;
+  kit::WhenFull when_full = kit::WhenFull::Refuse;
 };
 
 // An upload to begin.

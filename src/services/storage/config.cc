@@ -107,16 +107,8 @@ void check_store(const StorageConfig& config, config::Problems& problems) {
 
 config::Group<StorageConfig> keys() {
   using C = StorageConfig;
-  config::Group<C> group{
-      config::address_key("bind", &C::bind, "127.0.0.1:8081", {}, Reload::Rebind,
-                          "where clients connect; port 0 picks a free one"),
-      config::address_key("admin", &C::admin, "127.0.0.1:9081", {}, Reload::Rebind,
-                          "where operators connect: metrics, topology, configuration"),
-  };
-  group.include(&C::server, http::server_keys());
-  group.add(config::duration_key("drain_deadline", &C::drain_deadline, "3s",
-                                 {.min = "10ms", .max = "5m"}, Reload::Hot,
-                                 "time for requests in flight to finish after a stop signal"));
+  config::Group<C> group;
+  group.include(kit::service_keys({.bind = "127.0.0.1:8081", .admin = "127.0.0.1:9081"}));
   add_store_keys(group);
   group.add(config::count_key("channels.work", &C::work_capacity, std::to_string(kWork.capacity),
                               {.min = "1", .max = "65536"}, Reload::Restart,

@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "config/section.h"
-#include "http/settings.h"
+#include "services/kit/config.h"
 
 namespace ron::storage {
 
@@ -34,13 +34,12 @@ struct ScrubConfig {
   base::Duration every{};
 };
 
-struct StorageConfig {
-  config::Address bind;
-  config::Address admin;
-  http::ServerSettings server{
-      .larger_body_advice =
-          "larger objects are stored in parts of 1MiB: POST /uploads, or ron put"};
-  base::Duration drain_deadline{};
+struct StorageConfig : kit::ServiceConfig {
+  StorageConfig() {
+    server.larger_body_advice =
+        "larger objects are stored in parts of 1MiB: POST /uploads, or ron put";
+  }
+
   bool amnesia = false;
   config::TextList data_dirs;
   base::Size cache_bytes{};

@@ -33,7 +33,7 @@ Core::Core(runtime::Topology& topology, const StorageConfig& config, platform::H
       piece_timeout_ns_(config.server.read_timeout.count()),
       expire_after_s_(seconds(config.uploads.expire_after)),
       work_delay_ns_(config.debug_work_delay.count()),
-      work_(topology, config.work_capacity) {
+      work_(topology, kWork, config.work_capacity, kWorkLanes) {
   host_.send_arena.set_limit(config.cache_bytes.bytes);
 }
 
@@ -91,36 +91,26 @@ platform::Task<void> Core::work_on(std::size_t lane, runtime::Shutdown shutdown)
   }
 }
 
-platform::Task<void> Core::auditor(observe::Log log, runtime::Shutdown shutdown) {
-  auto subscription = events_.subscribe();
-  for (;;) {
-    auto received = co_await subscription.recv_or_stop(shutdown);
-    if (!received) co_return;
-    if (const auto* lagged = std::get_if<runtime::Lagged>(&*received)) {
-      log.warn("events missed", {{"missed", lagged->missed}});
-      continue;
-    }
-    const auto& event = std::get<StorageEvent>(*received);
-    using Kind = StorageEvent::Kind;
-    if (event.kind != Kind::Corrupt && !log.enabled(observe::Level::kDebug)) continue;
-    const std::string address = event.id.text();
-    if (event.kind == Kind::Corrupt) {
-      log.error("stored bytes do not match their address",
-                {{"address", address}, {"group", event.length}});
-      continue;
-    }
-    const std::string_view what = event.kind == Kind::Stored     ? "object stored"
-                                  : event.kind == Kind::Released ? "hold on object removed"
-                                                                 : "object removed";
-    const Origin& origin = event.origin;
-    const observe::Value token =
-        origin.token.empty() ? observe::Value("") : observe::Value(observe::Redacted(origin.token));
-    log.with(origin.corr_id)
-        .debug(what, {{"address", address},
-                      {"bytes", event.length},
-                      {"tenant", origin.tenant},
-                      {"token", token}});
+void Core::tell(const observe::Log& log, const StorageEvent& event) {
+  using Kind = StorageEvent::Kind;
+  if (event.kind != Kind::Corrupt && !log.enabled(observe::Level::kDebug)) return;
+  const std::string address = event.id.text();
+  if (event.kind == Kind::Corrupt) {
+    log.error("stored bytes do not match their address",
+              {{"address", address}, {"group", event.length}});
+    return;
   }
+  const std::string_view what = event.kind == Kind::Stored     ? "object stored"
+                                : event.kind == Kind::Released ? "hold on object removed"
+                                                               : "object removed";
+  const Origin& origin = event.origin;
+  const observe::Value token =
+      origin.token.empty() ? observe::Value("") : observe::Value(observe::Redacted(origin.token));
+  log.with(origin.corr_id)
+      .debug(what, {{"address", address},
+                    {"bytes", event.length},
+                    {"tenant", origin.tenant},
+                    {"token", token}});
 }
 
 }  // namespace ron::storage

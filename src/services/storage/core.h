@@ -23,7 +23,6 @@
 #include "services/storage/upload_table.h"
 #include "services/storage/volume_set.h"
 #include "services/storage/volumes.h"
-#include "services/storage/work_queue.h"
 
 namespace ron::storage {
 
@@ -77,7 +76,10 @@ class Core final : public Api {
   // The bodies of the supervised tasks.
   platform::Task<void> get_worker(runtime::Shutdown shutdown);
   platform::Task<void> put_worker(runtime::Shutdown shutdown);
-  platform::Task<void> auditor(observe::Log log, runtime::Shutdown shutdown);
+
+  // What happens to objects, and the words for it.
+  [[nodiscard]] runtime::Broadcast<StorageEvent>& events() noexcept { return events_; }
+  static void tell(const observe::Log& log, const StorageEvent& event);
 
   void apply(const StorageConfig& config);
 
@@ -93,7 +95,7 @@ class Core final : public Api {
   [[nodiscard]] const VolumeSet& volumes() const noexcept { return volumes_; }
   [[nodiscard]] std::span<volume::DiskVolume* const> disks() const noexcept { return disks_; }
   [[nodiscard]] const ObjectCache& cache() const noexcept { return cache_; }
-  [[nodiscard]] const WorkQueue& work() const noexcept { return work_; }
+  [[nodiscard]] const kit::WorkQueue<Job>& work() const noexcept { return work_; }
   [[nodiscard]] const UploadTable& uploads() const noexcept { return uploads_; }
   [[nodiscard]] const Quotas& quotas() const noexcept { return quotas_; }
   [[nodiscard]] std::size_t cores() const noexcept { return host_.cores.size(); }
@@ -143,7 +145,7 @@ class Core final : public Api {
   std::atomic<std::int64_t> expire_after_s_;
   std::atomic<std::int64_t> work_delay_ns_;
   VolumeSet volumes_;
-  WorkQueue work_;
+  kit::WorkQueue<Job> work_;
 };
 
 }  // namespace ron::storage

@@ -42,7 +42,7 @@ Task<Result<ObjectPtr>> Core::load(Found found, runtime::Deadline deadline) {
   LoadJob job;
   job.found = std::move(found);
   job.deadline = deadline;
-  co_return co_await work_.ask(std::move(job), WhenFull::Refuse);
+  co_return co_await work_.ask(std::move(job), kit::WhenFull::Refuse);
 }
 
 // A worker that dies takes its job along: the piece is asked for once more, then the read fails.

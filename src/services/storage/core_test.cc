@@ -136,7 +136,8 @@ TEST_F(CoreTest, ReadsThatWaitLeaveHalfOfTheQueueToOthers) {
   get_worker_.reset();
   std::vector<std::unique_ptr<Asked<Result<volume::Piece>>>> pieces;
   for (int i = 0; i < 10; ++i) {
-    const ReadWish wish{.offset = 0, .length = 5, .deadline = soon(), .when_full = WhenFull::Wait};
+    const ReadWish wish{
+        .offset = 0, .length = 5, .deadline = soon(), .when_full = kit::WhenFull::Wait};
     pieces.push_back(
         std::make_unique<Asked<Result<volume::Piece>>>(node_.core(), core_->read(at, wish)));
   }
@@ -235,7 +236,7 @@ TEST_F(CoreTest, APieceIsAskedForAgainWhenItsWorkerDies) {
   start_workers();
   const base::ObjectId id = put("survivor");
   volumes_[0]->read_takes = 1s;
-  ReadWish wish{.offset = 0, .length = 8, .deadline = soon(), .when_full = WhenFull::Refuse};
+  ReadWish wish{.offset = 0, .length = 8, .deadline = soon(), .when_full = kit::WhenFull::Refuse};
   Asked<Result<volume::Piece>> reading(node_.core(), core_->read(found(id), wish));
   world_.run_for(500ms);
   get_worker_.reset();
@@ -263,7 +264,8 @@ TEST_F(CoreTest, AStreamOutlivesItsWorkerOrFails) {
     for (int killed = 1; killed < 5; ++killed) {
       SCOPED_TRACE(::testing::Message() << "piece " << killed << ", respawned " << respawned);
       get_worker_.emplace(node_.core(), core_->get_worker({}));
-      ReadWish wish{.offset = 0, .length = 65536, .deadline = soon(), .when_full = WhenFull::Wait};
+      ReadWish wish{
+          .offset = 0, .length = 65536, .deadline = soon(), .when_full = kit::WhenFull::Wait};
       auto first = get(core_->read(found(id), wish));
       ASSERT_TRUE(first);
       ObjectSource source(*core_, {found(id), 0, text.size()}, std::move(*first));
@@ -294,12 +296,12 @@ TEST_F(CoreTest, AFullQueueIsToldAtOnceAndStreamsWait) {
   const base::ObjectId id = put("queued");
   const Found there = found(id);
   get_worker_.reset();
-  ReadWish wish{.offset = 0, .length = 6, .deadline = soon(), .when_full = WhenFull::Refuse};
+  ReadWish wish{.offset = 0, .length = 6, .deadline = soon(), .when_full = kit::WhenFull::Refuse};
   Asked<Result<volume::Piece>> queued(node_.core(), core_->read(there, wish));
   world_.run_for(1s);
   EXPECT_EQ(get(core_->read(there, wish)).error().code, Code::Busy);
   EXPECT_EQ(core_->check_room().error().code, Code::Busy);
-  wish.when_full = WhenFull::Wait;
+  wish.when_full = kit::WhenFull::Wait;
   Asked<Result<volume::Piece>> waiting(node_.core(), core_->read(there, wish));
   world_.run_for(1s);
   EXPECT_FALSE(waiting.done());
@@ -316,7 +318,7 @@ TEST_F(CoreTest, WorkNobodyWaitsForIsSkipped) {
   const base::ObjectId id = put("unwanted");
   const Found there = found(id);
   get_worker_.reset();
-  ReadWish wish{.offset = 0, .length = 8, .deadline = soon(), .when_full = WhenFull::Refuse};
+  ReadWish wish{.offset = 0, .length = 8, .deadline = soon(), .when_full = kit::WhenFull::Refuse};
   {
     const Asked<Result<volume::Piece>> gone(node_.core(), core_->read(there, wish));
     world_.run_for(1s);

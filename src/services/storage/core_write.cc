@@ -96,7 +96,7 @@ Task<Result<Stored>> Core::put(NewBytes wish, runtime::Deadline deadline) {
   job.origin = std::move(wish.origin);
   job.announced = coming_writes_.announce();
   job.deadline = deadline;
-  const auto added = co_await work_.ask(std::move(job), WhenFull::Refuse);
+  const auto added = co_await work_.ask(std::move(job), kit::WhenFull::Refuse);
   co_return stored(added);
 }
 
@@ -144,7 +144,7 @@ Task<Result<void>> Core::remove(volume::Removal removal, Call call) {
     job.removal = removal;
     job.origin = call.origin;
     job.deadline = call.deadline;
-    const Result<volume::Removed> done = co_await work_.ask(std::move(job), WhenFull::Refuse);
+    const Result<volume::Removed> done = co_await work_.ask(std::move(job), kit::WhenFull::Refuse);
     if (done) {
       removed = true;
     } else if (done.error().code != Code::NotFound) {
@@ -211,7 +211,7 @@ Task<Result<volume::Upload>> Core::begin_upload(UploadWish wish, runtime::Deadli
   job.volume = volume;
   job.upload = upload;
   job.deadline = deadline;
-  const Result<bool> begun = co_await work_.ask(std::move(job), WhenFull::Refuse);
+  const Result<bool> begun = co_await work_.ask(std::move(job), kit::WhenFull::Refuse);
   if (!begun) co_return fail(begun.error());
   uploads_.add({volume, upload}, std::move(*reserved), now_s());
   co_return upload;
@@ -264,7 +264,7 @@ Task<Result<b3::ChainingValue>> Core::put_part(OpenUpload open, std::uint64_t pa
   job.volume = open.volume;
   job.part = {open.upload.id, part, std::move(bytes), coming_writes_.announce()};
   job.deadline = deadline;
-  co_return co_await work_.ask(std::move(job), WhenFull::Refuse);
+  co_return co_await work_.ask(std::move(job), kit::WhenFull::Refuse);
 }
 
 Task<void> Core::run(PartJob job) {
@@ -287,7 +287,7 @@ Task<Result<Stored>> Core::commit_upload(volume::UploadId id, std::string tenant
   job.upload = id;
   job.origin = std::move(call.origin);
   job.deadline = call.deadline;
-  const Result<volume::Added> added = co_await work_.ask(std::move(job), WhenFull::Refuse);
+  const Result<volume::Added> added = co_await work_.ask(std::move(job), kit::WhenFull::Refuse);
   co_return stored(added);
 }
 
@@ -309,7 +309,7 @@ Task<Result<void>> Core::abort_upload(volume::UploadId id, std::string tenant,
   job.volume = open->volume;
   job.upload = id;
   job.deadline = deadline;
-  const Result<bool> aborted = co_await work_.ask(std::move(job), WhenFull::Refuse);
+  const Result<bool> aborted = co_await work_.ask(std::move(job), kit::WhenFull::Refuse);
   if (!aborted) co_return fail(aborted.error());
   co_return Result<void>();
 }

@@ -3,19 +3,12 @@
 
 #include <array>
 
-#include "config/reload.h"
 #include "runtime/meter.h"
+#include "services/kit/life_metrics.h"
 
 namespace ron::storage::metrics {
 
-inline constexpr std::array<std::string_view, 5> kReloadReasons = {
-    "parse", "invalid", "restart_required", "io", "rebind"};
-
-inline constexpr runtime::MetricDecl kReloadSuccessTotal = runtime::declare_counter(
-    "storage_reload_success_total", "Configuration reloads that took effect.");
-inline constexpr runtime::MetricDecl kReloadFailTotal = runtime::declare_counter(
-    "storage_reload_fail_total", "Configuration reloads refused; the old configuration stayed.",
-    {{"reason", kReloadReasons}});
+inline constexpr kit::LifeMetrics kLife = kit::kLifeMetrics<"storage">;
 inline constexpr runtime::MetricDecl kObjects =
     runtime::declare_gauge("storage_objects", "Objects stored.");
 inline constexpr runtime::MetricDecl kObjectBytes =
@@ -37,8 +30,6 @@ inline constexpr runtime::MetricDecl kMemoryBytes =
     runtime::declare_gauge("storage_memory_bytes", "Memory taken by objects.");
 inline constexpr runtime::MetricDecl kMemoryLimitBytes =
     runtime::declare_gauge("storage_memory_limit_bytes", "Memory objects may take.");
-inline constexpr runtime::MetricDecl kDraining =
-    runtime::declare_gauge("storage_draining", "1 from the stop signal on, else 0.");
 inline constexpr runtime::MetricDecl kIntegrityFailTotal = runtime::declare_counter(
     "integrity_fail_total", "Reads that found stored bytes not to match their address.");
 inline constexpr runtime::MetricDecl kCacheHitsTotal =
@@ -50,11 +41,11 @@ inline constexpr runtime::MetricDecl kReadBytesTotal = runtime::declare_counter(
 inline constexpr runtime::MetricDecl kStoredBytesTotal =
     runtime::declare_counter("storage_stored_bytes_total", "Bytes of new objects stored.");
 
-inline constexpr std::array kAll = {&kReloadSuccessTotal, &kReloadFailTotal,    &kObjects,
+inline constexpr std::array kAll = {kLife.reload_success, kLife.reload_fail,    &kObjects,
                                     &kObjectBytes,        &kFreeBytes,          &kUploadsOpen,
                                     &kQuarantined,        &kTenantBytes,        &kTenantObjects,
                                     &kUnreadableBytes,    &kMemoryBytes,        &kMemoryLimitBytes,
-                                    &kDraining,           &kIntegrityFailTotal, &kCacheHitsTotal,
+                                    kLife.draining,       &kIntegrityFailTotal, &kCacheHitsTotal,
                                     &kCacheMissesTotal,   &kReadBytesTotal,     &kStoredBytesTotal};
 
 }  // namespace ron::storage::metrics

@@ -20,7 +20,7 @@ platform::Task<base::Result<base::ByteView>> ObjectSource::next() {
     wish.offset = left_.offset;
     wish.length = piece_length(left_.offset, left_.length, api_.chunk_bytes());
     wish.deadline = runtime::Deadline::in(api_.piece_timeout());
-    wish.when_full = WhenFull::Wait;
+    wish.when_full = kit::WhenFull::Wait;
     base::Result<volume::Piece> piece = co_await api_.read(left_.found, wish);
     if (!piece) co_return base::fail(std::move(piece.error()));
     piece_ = std::move(*piece);
