@@ -70,10 +70,6 @@ class Commands(unittest.TestCase):
                       self.refused(2, "topology", "--static", "--url", "http://[::1]:1"))
         self.assertIn("does not begin with http://", self.refused(2, "topology", "--url", "nonsense"))
 
-    def test_flags_of_later_builds_say_so(self):
-        self.assertEqual(self.refused(2, "storage", "--amnesia", "--uds", "s"),
-                         "not in this build: --uds (Unix sockets)")
-
     def test_surplus_words_are_not_repeated(self):
         for arguments in (("token", "attenuate", "hunter2"), ("token", "inspect", "a", "hunter2"),
                           ("storage", "--set", "log.level=info", "hunter2")):
