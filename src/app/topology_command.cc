@@ -38,10 +38,10 @@ int show(const std::string& topology, const std::string& format) {
 int run(const TopologyFlags& flags) {
   const bool mermaid = flags.format == "mermaid";
   if (flags.declared) return show(declared_topology(mermaid), flags.format);
-  const auto admin = cli::find_admin(flags.client);
-  if (!admin) return cli::bad_usage("topology: " + admin.error().message);
-  const auto answer =
-      cli::fetch(*admin, mermaid ? "/debug/topology?format=mermaid" : "/debug/topology");
+  const auto options = cli::resolve_admin(flags.client);
+  if (!options) return cli::bad_usage("topology: " + options.error().message);
+  const auto answer = cli::fetch(*options->admin, options->tls,
+                                 mermaid ? "/debug/topology?format=mermaid" : "/debug/topology");
   return answer ? show(*answer, flags.format) : cli::failed(answer.error().message);
 }
 
@@ -55,6 +55,10 @@ void add_topology_command(CLI::App& root, cli::Action& chosen) {
       command->add_option("--admin-url,--url", flags->client.admin_url,
                           "Its admin listener, default RON_ADMIN_URL or http://127.0.0.1:9081");
   url->type_name("URL");
+  command
+      ->add_option("--ca", flags->client.ca_file,
+                   "PEM file with the certificates an https server is trusted by")
+      ->type_name("FILE");
   command->add_flag("--static", flags->declared, "As declared, without asking a server")
       ->excludes(url);
   command->add_option("--format", flags->format, "text, json or mermaid")

@@ -7,6 +7,10 @@ namespace ron::cli {
 void declare_client_flags(CLI::App& command, ClientFlags& flags) {
   command.add_option("--url", flags.url, "The server, default RON_URL or http://127.0.0.1:8081")
       ->type_name("URL");
+  command
+      .add_option("--ca", flags.ca_file,
+                  "PEM file with the certificates an https server is trusted by")
+      ->type_name("FILE");
   command.add_option("--token", flags.token_file, "The file with the token, default RON_TOKEN")
       ->type_name("FILE");
   command.add_option("--jobs", flags.jobs, "Requests in flight, default 16")

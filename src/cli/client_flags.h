@@ -15,9 +15,9 @@ void declare_data_flag(CLI::App& command, ClientFlags& flags);
 void declare_admin_flag(CLI::App& command, ClientFlags& flags);
 // How the server and the token are found, for the end of every help.
 inline constexpr const char* kClientHelp =
-    "The server is --url, else RON_URL, else http://127.0.0.1:8081. The token is the one in\n"
-    "--token FILE, else RON_TOKEN, else keys/admin.token of the data directory; none is fine\n"
-    "where reads are public.\n";
+    "The server is --url, else RON_URL, else http://127.0.0.1:8081; https://HOST:PORT and\n"
+    "unix:PATH do as well. The token is the one in --token FILE, else RON_TOKEN, else\n"
+    "keys/admin.token of the data directory; none is fine where reads are public.\n";
 // How its admin listener is, for those who need it.
 inline constexpr const char* kAdminHelp =
     "The admin listener is --admin-url, else RON_ADMIN_URL if --url is not given, else 1000 ports\n"

@@ -17,7 +17,8 @@ using base::fail;
 constexpr std::string_view kLocalServer = "http://127.0.0.1:8081";
 constexpr std::string_view kPrefix = "RON_";
 // Without the prefix.
-const std::array<std::string, 3> kVariables = {"URL", "ADMIN_URL", "TOKEN"};
+const std::array<std::string, 4> kVariables = {"URL", "ADMIN_URL", "TOKEN", "CA_FILE"};
+constexpr std::size_t kCaFileBytes = 4 * base::kMiB;
 
 std::string value_of(const Environment& environment, std::string_view wanted) {
   const auto found = std::ranges::find(environment, wanted, &Environment::value_type::first);
@@ -66,6 +67,26 @@ base::Result<void> find_servers(const ClientFlags& flags, const Environment& env
   return {};
 }
 
+base::Result<void> find_trust(const ClientFlags& flags, const Environment& environment,
+                              ClientOptions& out) {
+  const auto is_https = [](const ServerUrl& url) { return url.scheme == ServerUrl::Scheme::Https; };
+  if (!is_https(out.server) && !(out.admin && is_https(*out.admin))) return {};
+  const std::string variable = value_of(environment, "RON_CA_FILE");
+  const std::string& file = flags.ca_file.empty() ? variable : flags.ca_file;
+  const std::string named = (flags.ca_file.empty() ? "RON_CA_FILE: " : "--ca: ") + file + ": ";
+  base::Result<std::shared_ptr<const platform::TlsClient>> made = nullptr;
+  if (file.empty()) {
+    made = platform::TlsClient::make();
+  } else {
+    const auto text = platform::posix::read_small_file(file, kCaFileBytes);
+    if (!text) return fail(text.error().code, named + text.error().message);
+    made = platform::TlsClient::trusting(*text);
+  }
+  if (!made) return fail(Code::Malformed, (file.empty() ? "" : named) + made.error().message);
+  out.tls = std::move(*made);
+  return {};
+}
+
 base::Result<void> find_token(const ClientFlags& flags, const Environment& environment,
                               ClientOptions& out) {
   const std::string variable = value_of(environment, "RON_TOKEN");
@@ -86,17 +107,26 @@ base::Result<void> find_token(const ClientFlags& flags, const Environment& envir
   return {};
 }
 
-}  // namespace
-
-base::Result<ClientOptions> resolve(const ClientFlags& flags, const Environment& environment) {
+base::Result<ClientOptions> resolve_servers(const ClientFlags& flags,
+                                            const Environment& environment) {
   const auto known = check_names(environment);
   if (!known) return fail(known.error());
   ClientOptions options;
-  options.jobs = flags.jobs;
-  options.quiet = flags.quiet;
   const auto servers = find_servers(flags, environment, options);
   if (!servers) return fail(servers.error());
-  const auto token = find_token(flags, environment, options);
+  const auto trust = find_trust(flags, environment, options);
+  if (!trust) return fail(trust.error());
+  return options;
+}
+
+}  // namespace
+
+base::Result<ClientOptions> resolve(const ClientFlags& flags, const Environment& environment) {
+  auto options = resolve_servers(flags, environment);
+  if (!options) return options;
+  options->jobs = flags.jobs;
+  options->quiet = flags.quiet;
+  const auto token = find_token(flags, environment, *options);
   if (!token) return fail(token.error());
   return options;
 }
@@ -105,14 +135,11 @@ base::Result<ClientOptions> resolve(const ClientFlags& flags) {
   return resolve(flags, platform::posix::environment());
 }
 
-base::Result<ServerUrl> find_admin(const ClientFlags& flags) {
+base::Result<ClientOptions> resolve_admin(const ClientFlags& flags) {
   const Environment environment = platform::posix::environment();
-  const auto known = check_names(environment);
-  if (!known) return fail(known.error());
-  ClientOptions options;
-  const auto servers = find_servers(flags, environment, options);
-  if (!servers) return fail(servers.error());
-  return options.admin;
+  auto options = resolve_servers(flags, environment);
+  if (options && !options->admin) return fail(options->admin.error());
+  return options;
 }
 
 base::Result<std::vector<base::ObjectId>> parse_addresses(const std::vector<std::string>& words) {

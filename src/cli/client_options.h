@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/object_id.h"
 #include "base/result.h"
 #include "cli/server_url.h"
+#include "platform/tls.h"
 
 namespace ron::cli {
 
@@ -19,6 +21,7 @@ inline constexpr std::size_t kMostJobs = 64;
 struct ClientFlags {
   std::string url;
   std::string admin_url;
+  std::string ca_file;
   std::string token_file;
   std::string data = "ron-data";
   std::size_t jobs = 16;
@@ -29,8 +32,9 @@ struct ClientOptions {
   ServerUrl server;
   base::Result<ServerUrl> admin;  // Malformed when nobody says where it is and it cannot be guessed
   bool admin_guessed = false;     // from the server's address
-  std::string token;              // empty: none was found, which is enough for public reads
-  std::string no_token;           // where it was looked for then
+  std::shared_ptr<const platform::TlsClient> tls;  // where one of the two is https
+  std::string token;     // empty: none was found, which is enough for public reads
+  std::string no_token;  // where it was looked for then
   std::size_t jobs = 16;
   bool quiet = false;
 };
@@ -40,14 +44,15 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 
 // The server is --url, else RON_URL, else the local storage service. Its admin listener is
 // --admin-url; else, if the server was not named by --url, RON_ADMIN_URL; else found from the
-// server's address, so that it is never another server's. The token is that of --token, RON_TOKEN
+// server's address, so that it is never another server's. Certificates are judged by --ca or
+// RON_CA_FILE, else by what the system trusts. The token is that of --token, RON_TOKEN
 // or the data directory's admin.token. Malformed names the flag or variable that cannot be used,
 // or the variable that was probably meant.
 base::Result<ClientOptions> resolve(const ClientFlags& flags, const Environment& environment);
 base::Result<ClientOptions> resolve(const ClientFlags& flags);
 
-// Only the admin listener: no token is looked for.
-base::Result<ServerUrl> find_admin(const ClientFlags& flags);
+// Without the token: for what everybody may ask of the admin listener.
+base::Result<ClientOptions> resolve_admin(const ClientFlags& flags);
 
 // Every word as an address, or Malformed naming the first that is none.
 base::Result<std::vector<base::ObjectId>> parse_addresses(const std::vector<std::string>& words);

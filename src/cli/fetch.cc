@@ -17,11 +17,12 @@ using base::fail;
 // Lives on core 0 of its machine, from its first job to the machine's stop.
 class Fetch : private platform::Job {
  public:
-  Fetch(platform::posix::PosixHost& machine, const ServerUrl& url, std::string target,
-        FetchLimits limits)
+  Fetch(platform::posix::PosixHost& machine, const ServerUrl& url,
+        std::shared_ptr<const platform::TlsClient> tls, std::string target, FetchLimits limits)
       : Job(&Fetch::begin),
         machine_(machine),
         url_(url),
+        tls_(std::move(tls)),
         target_(std::move(target)),
         limits_(limits) {}
 
@@ -42,7 +43,8 @@ class Fetch : private platform::Job {
 
   platform::Task<void> work() {
     runtime::Meters meters("cli");
-    http::Client client(machine_.host().net, {}, meters);
+    http::Client client(machine_.host().net, {.tls = tls_, .clock = &machine_.host().clock},
+                        meters);
     Server server(client, machine_.host().resolver, url_);
     const runtime::Deadline deadline = runtime::Deadline::in(limits_.timeout);
     outcome_ = co_await get(&server, deadline);
@@ -69,6 +71,7 @@ class Fetch : private platform::Job {
 
   platform::posix::PosixHost& machine_;
   const ServerUrl url_;
+  const std::shared_ptr<const platform::TlsClient> tls_;
   const std::string target_;
   const FetchLimits limits_;
   base::Result<std::string> outcome_ = fail(Code::Internal, "the request did not end");
@@ -77,10 +80,11 @@ class Fetch : private platform::Job {
 
 }  // namespace
 
-base::Result<std::string> fetch(const ServerUrl& server, const std::string& target,
-                                const FetchLimits& limits) {
+base::Result<std::string> fetch(const ServerUrl& server,
+                                const std::shared_ptr<const platform::TlsClient>& tls,
+                                const std::string& target, const FetchLimits& limits) {
   platform::posix::PosixHost machine({.cores = 1, .blocking_threads = 1});
-  auto body = Fetch(machine, server, target, limits).run();
+  auto body = Fetch(machine, server, tls, target, limits).run();
   if (!body) return fail(body.error().code, server.text() + ": " + body.error().message);
   return body;
 }

@@ -9,7 +9,9 @@ using platform::Task;
 
 // An address is not asked for: it may be one that this machine's name service does not like.
 Task<Result<void>> Server::find() {
-  if (const auto given = platform::Endpoint::parse(authority_)) endpoints_ = {*given};
+  const bool is_unix = url_.scheme == ServerUrl::Scheme::Unix;
+  const auto given = platform::Endpoint::parse(is_unix ? url_.text() : authority_);
+  if (given) endpoints_ = {*given};
   const auto turn = co_await finding_.acquire({});
   if (!endpoints_.empty()) co_return Result<void>();
   auto found = co_await resolver_.resolve(url_.host, url_.port);
@@ -26,6 +28,7 @@ Task<Result<http::ClientResponse>> Server::send(http::ClientRequest request,
     if (!found) co_return base::fail(found.error());
   }
   request.host = authority_;
+  if (url_.scheme == ServerUrl::Scheme::Https) request.tls_host = url_.host;
   for (std::size_t tried = 1;; ++tried) {
     const std::size_t used = current_;
     request.endpoint = endpoints_[used];

@@ -22,7 +22,7 @@ class ServerByNameTest : public ClientTest {
  protected:
   void start_named() {
     start();
-    named_.emplace(*client_, peer_.resolver(), ServerUrl{kName, endpoint_.port});
+    named_.emplace(*client_, peer_.resolver(), ServerUrl{.host = kName, .port = endpoint_.port});
   }
   Outcome asked() {
     Outcome out;

@@ -1,6 +1,7 @@
 #include "cli/server_url.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "config/value.h"
@@ -12,8 +13,16 @@ namespace {
 using base::Code;
 using base::fail;
 
-constexpr std::string_view kScheme = "http://";
-constexpr std::uint16_t kSchemePort = 80;
+using Scheme = ServerUrl::Scheme;
+
+struct SchemeInfo {
+  Scheme scheme;
+  std::string_view prefix;
+  std::uint16_t port;
+};
+constexpr std::array kSchemes = {SchemeInfo{Scheme::Http, "http://", 80},
+                                 SchemeInfo{Scheme::Https, "https://", 443},
+                                 SchemeInfo{Scheme::Unix, "unix:", 0}};
 constexpr unsigned kAdminOffset = 1000;
 
 std::unexpected<base::Error> bad(std::string_view url, const std::string& why) {
@@ -23,10 +32,9 @@ std::unexpected<base::Error> bad(std::string_view url, const std::string& why) {
 }
 
 std::unexpected<base::Error> bad_scheme(std::string_view url) {
-  constexpr const char* kRight = "; write http://HOST:PORT, for example http://127.0.0.1:8081";
-  if (url.starts_with("https://"))
-    return bad(url, std::string("asks for TLS, which this build does not speak") + kRight);
-  return bad(url, std::string("does not begin with http://") + kRight);
+  return bad(url,
+             "does not begin with http://, https:// or unix:; write http://HOST:PORT, for example "
+             "http://127.0.0.1:8081, or unix:PATH");
 }
 
 bool is_name(std::string_view host) {
@@ -43,23 +51,36 @@ bool is_v6(std::string_view host) {
 }  // namespace
 
 std::string ServerUrl::authority() const {
+  if (scheme == Scheme::Unix) return "localhost";
   const bool is_name_or_v4 = host.find(':') == std::string::npos;
   return (is_name_or_v4 ? host : "[" + host + "]") + ":" + std::to_string(port);
 }
 
+std::string ServerUrl::text() const {
+  const SchemeInfo& info = kSchemes[static_cast<std::size_t>(scheme)];
+  return std::string(info.prefix) + (scheme == Scheme::Unix ? host : authority());
+}
+
 base::Result<ServerUrl> parse_server_url(std::string_view url) {
-  if (!url.starts_with(kScheme)) return bad_scheme(url);
-  std::string_view rest = url.substr(kScheme.size());
+  const auto* const info = std::ranges::find_if(
+      kSchemes, [url](const SchemeInfo& one) { return url.starts_with(one.prefix); });
+  if (info == kSchemes.end()) return bad_scheme(url);
+  std::string_view rest = url.substr(info->prefix.size());
+  if (info->scheme == Scheme::Unix) {
+    const auto endpoint = platform::Endpoint::unix_socket(rest);
+    if (!endpoint) return fail(endpoint.error());
+    return ServerUrl{.scheme = Scheme::Unix, .host = endpoint->path};
+  }
   if (rest.contains('@')) {
     return bad(url, "has a user name or password; access is granted by tokens, see --token");
   }
   if (rest.ends_with('/')) rest.remove_suffix(1);
   const std::size_t path = rest.find_first_of("/?#");
   if (path != std::string_view::npos) {
-    return bad(url, "has a path; give only the server, " + std::string(kScheme) +
+    return bad(url, "has a path; give only the server, " + std::string(info->prefix) +
                         std::string(rest.substr(0, path)));
   }
-  ServerUrl server{.host = std::string(rest), .port = kSchemePort};
+  ServerUrl server{.scheme = info->scheme, .host = std::string(rest), .port = info->port};
   const std::size_t bracket = rest.rfind(']');
   const std::size_t colon = rest.rfind(':');
   if (colon != std::string_view::npos && (bracket == std::string_view::npos || bracket < colon)) {
@@ -80,7 +101,7 @@ base::Result<ServerUrl> parse_server_url(std::string_view url) {
 
 base::Result<ServerUrl> admin_of(const ServerUrl& server) {
   ServerUrl admin = server;
-  if (server.port > UINT16_MAX - kAdminOffset) {
+  if (server.scheme == Scheme::Unix || server.port > UINT16_MAX - kAdminOffset) {
     return fail(Code::Malformed, "the admin listener of " + server.text() +
                                      " cannot be guessed; name it with --admin-url or "
                                      "RON_ADMIN_URL");

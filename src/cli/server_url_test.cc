@@ -18,6 +18,9 @@ TEST(ServerUrl, TakesNamesAndAddresses) {
       {"http://node-7", "node-7", 80, "http://node-7:80"},
       {"http://[::1]:8081", "::1", 8081, "http://[::1]:8081"},
       {"http://[fe80::2]", "fe80::2", 80, "http://[fe80::2]:80"},
+      {"https://storage.example", "storage.example", 443, "https://storage.example:443"},
+      {"https://127.0.0.1:8081", "127.0.0.1", 8081, "https://127.0.0.1:8081"},
+      {"unix:/run/ron/ron.sock", "/run/ron/ron.sock", 0, "unix:/run/ron/ron.sock"},
   };
   for (const Row& row : kRows) {
     const auto server = parse_server_url(row.url);
@@ -38,7 +41,6 @@ TEST(ServerUrl, SaysWhatIsWrong) {
       {"nonsense", "does not begin with http://"},
       {"127.0.0.1:8081", "does not begin with http://"},
       {"ftp://x", "does not begin with http://"},
-      {"https://x", "TLS"},
       {"http://", "names no host"},
       {"http://:80", "names no host"},
       {"http://two words:80", "names no host"},
@@ -51,6 +53,8 @@ TEST(ServerUrl, SaysWhatIsWrong) {
       {"http://h:80x", "no port"},
       {"http://h:80/o/b3:12", "give only the server, http://h:80"},
       {"http://h?x", "give only the server, http://h"},
+      {"https://h/o", "give only the server, https://h"},
+      {"unix:", "no path of a Unix socket"},
   };
   for (const Row& row : kRows) {
     const auto server = parse_server_url(row.url);
@@ -68,9 +72,12 @@ TEST(ServerUrl, APasswordIsNotRepeated) {
 }
 
 TEST(ServerUrl, TheAdminListenerIsAThousandPortsAbove) {
-  EXPECT_EQ(admin_of({"h", 8081})->text(), "http://h:9081");
-  EXPECT_EQ(admin_of({"h", 64535})->port, 65535);
-  const auto none = admin_of({"h", 64536});
+  EXPECT_EQ(admin_of({.host = "h", .port = 8081})->text(), "http://h:9081");
+  EXPECT_EQ(admin_of({.host = "h", .port = 64535})->port, 65535);
+  EXPECT_EQ(admin_of({.scheme = ServerUrl::Scheme::Https, .host = "h", .port = 443})->text(),
+            "https://h:1443");
+  EXPECT_FALSE(admin_of({.scheme = ServerUrl::Scheme::Unix, .host = "/run/ron.sock"}));
+  const auto none = admin_of({.host = "h", .port = 64536});
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().message.find("--admin-url"), std::string::npos);
 }

@@ -16,8 +16,10 @@ namespace {
 
 constexpr base::Duration kCloseTime = std::chrono::seconds(1);
 
-http::ClientSettings settings_of(const ClientOptions& options) {
+http::ClientSettings settings_of(const ClientOptions& options, const platform::Clock& clock) {
   http::ClientSettings settings;
+  settings.tls = options.tls;
+  settings.clock = &clock;
   settings.max_connections = options.jobs;
   settings.max_idle = options.jobs;
   settings.max_waiting = 4096;
@@ -33,7 +35,7 @@ class Runner : private platform::Job {
          const ClientOptions& options, Work work)
       : Job(&Runner::begin),
         machine_(machine),
-        client_(machine.host().net, settings_of(options), meters_),
+        client_(machine.host().net, settings_of(options, machine.host().clock), meters_),
         session_(command, options, machine.host(), meters_, client_),
         work_(std::move(work)),
         watchers_(session_.tasks()) {}

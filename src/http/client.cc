@@ -53,7 +53,8 @@ platform::Task<base::Result<ClientResponse>> Client::send(ClientRequest request,
   if (!render_head(request, head)) {
     co_return fail(Code::Malformed, "the request cannot be written as an HTTP/1.1 head");
   }
-  base::Result<ClientPool::Lease> lease = co_await pool_.acquire(request.endpoint, deadline);
+  base::Result<ClientPool::Lease> lease =
+      co_await pool_.acquire({request.endpoint, std::string(request.tls_host)}, deadline);
   if (!lease) co_return fail(std::move(lease.error()));
   auto state = std::make_unique<ClientResponse::State>();
   state->buffers = &pool_.buffers();

@@ -95,28 +95,47 @@ void ClientPool::Lease::drop() noexcept {
 
 platform::Task<base::Result<>> ClientPool::Lease::reconnect(runtime::Deadline deadline) {
   take_link().reset();
-  const std::string target = slot_->endpoint.text();
-  ClientMeters& meters = pool_->meters_;
   if (pool_->closing_) co_return fail(pool_->canceled());
-  auto stream = pool_->net_.connect(slot_->endpoint);
+  auto stream = pool_->open(slot_->upstream);
   if (!stream) {
-    meters.connect_errors.add();
+    pool_->meters_.connect_errors.add();
     co_return fail(std::move(stream.error()));
   }
   link_ = std::make_unique<ClientLink>(std::move(*stream), pool_->buffers_);
   pool_->start_using(*link_);
   const auto until = deadline.sooner(runtime::Deadline::in(pool_->settings_.connect_timeout));
   const LinkEnd end = co_await link_->establish(until.at());
-  if (end == LinkEnd::None) co_return base::Result<>();
-  if (end == LinkEnd::Canceled) co_return fail(pool_->canceled());
-  if (end == LinkEnd::TimedOut) {
-    meters.connect_timeouts.add();
-    meters.timeouts.add();
-    co_return fail(Code::Timeout, "connecting to " + target + " took too long");
+  if (end != LinkEnd::None) co_return fail(pool_->not_connected(*slot_, end, link_->error()));
+  if (!link_->stream().needs_handshake()) co_return base::Result<>();
+  base::Result<> agreed = co_await link_->stream().handshake(until.at());
+  if (agreed) co_return agreed;
+  if (link_->canceled()) co_return fail(pool_->canceled());
+  const bool late = agreed.error().code == Code::Timeout;
+  (late ? pool_->meters_.timeouts : pool_->meters_.connect_errors).add();
+  co_return agreed;
+}
+
+base::Result<std::unique_ptr<platform::Stream>> ClientPool::open(const Upstream& upstream) {
+  if (!upstream.tls_host.empty() && !settings_.tls) {
+    return fail(Code::Malformed, "this client does not speak TLS");
   }
-  meters.connect_errors.add();
-  co_return fail(Code::UpstreamFail, "cannot connect to " + target + ": " +
-                                         std::generic_category().message(link_->error()));
+  auto stream = net_.connect(upstream.endpoint);
+  if (!stream || upstream.tls_host.empty()) return stream;
+  return settings_.tls->secure(std::move(*stream), upstream.tls_host,
+                               settings_.clock->unix_ms() / 1000);
+}
+
+base::Error ClientPool::not_connected(const Slot& slot, LinkEnd end, int error) {
+  const std::string target = slot.upstream.endpoint.text();
+  if (end == LinkEnd::Canceled) return canceled();
+  if (end == LinkEnd::TimedOut) {
+    meters_.connect_timeouts.add();
+    meters_.timeouts.add();
+    return {Code::Timeout, "connecting to " + target + " took too long"};
+  }
+  meters_.connect_errors.add();
+  return {Code::UpstreamFail,
+          "cannot connect to " + target + ": " + std::generic_category().message(error)};
 }
 
 base::Error ClientPool::canceled() {
@@ -124,18 +143,18 @@ base::Error ClientPool::canceled() {
   return {Code::Canceled, "the client is shutting down"};
 }
 
-ClientPool::Slot& ClientPool::slot_of(const platform::Endpoint& endpoint) {
-  Slot& slot = slots_[endpoint];
-  slot.endpoint = endpoint;
+ClientPool::Slot& ClientPool::slot_of(const Upstream& upstream) {
+  Slot& slot = slots_[upstream];
+  slot.upstream = upstream;
   return slot;
 }
 
-platform::Task<base::Result<ClientPool::Lease>> ClientPool::acquire(platform::Endpoint endpoint,
+platform::Task<base::Result<ClientPool::Lease>> ClientPool::acquire(Upstream upstream,
                                                                     runtime::Deadline deadline) {
   if (closing_) co_return fail(canceled());
   if (home_ == nullptr) home_ = platform::Executor::current();
   assert(home_ == platform::Executor::current() && "a pool belongs to one executor");
-  Slot& slot = slot_of(endpoint);
+  Slot& slot = slot_of(upstream);
   Lease lease;
   if (std::unique_ptr<ClientLink> idle = take_idle(slot)) {
     ++busy_;
@@ -148,7 +167,7 @@ platform::Task<base::Result<ClientPool::Lease>> ClientPool::acquire(platform::En
     lease = Lease(this, &slot, nullptr);
   } else if (slot.waiting >= settings_.max_waiting) {
     meters_.busy.add();
-    co_return fail(base::Error(Code::Busy, "too many requests wait for " + endpoint.text())
+    co_return fail(base::Error(Code::Busy, "too many requests wait for " + upstream.endpoint.text())
                        .with("max_waiting", std::to_string(settings_.max_waiting)));
   } else {
     base::Result<Lease> turn = co_await wait_turn(&slot, deadline);
@@ -171,7 +190,8 @@ platform::Task<base::Result<ClientPool::Lease>> ClientPool::wait_turn(Slot* slot
   }
   meters_.connect_timeouts.add();
   meters_.timeouts.add();
-  co_return fail(Code::Timeout, "no connection to " + slot->endpoint.text() + " came free in time");
+  co_return fail(Code::Timeout,
+                 "no connection to " + slot->upstream.endpoint.text() + " came free in time");
 }
 
 // The connection used last is the least likely to be stale.
@@ -218,7 +238,7 @@ void ClientPool::put_idle(Slot& slot, std::unique_ptr<ClientLink> link) noexcept
 }
 
 void ClientPool::close_place(Slot& slot) noexcept {
-  if (--slot.open == 0 && slot.first == nullptr) slots_.erase(slots_.find(slot.endpoint));
+  if (--slot.open == 0 && slot.first == nullptr) slots_.erase(slots_.find(slot.upstream));
 }
 
 void ClientPool::tell_closer() noexcept {
@@ -270,7 +290,7 @@ void ClientPool::stop_using(ClientLink& link) noexcept {
 
 platform::Task<std::size_t> ClientPool::close(runtime::Deadline deadline) {
   closing_ = true;
-  for (auto& [endpoint, slot] : slots_) {
+  for (auto& [upstream, slot] : slots_) {
     while (slot.first != nullptr) {
       Waiting& waiting = *slot.first;
       unlink(waiting);

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -24,6 +25,13 @@
 #include "runtime/deadline.h"
 
 namespace ron::http {
+
+// Where connections go, and how they are secured.
+struct Upstream {
+  platform::Endpoint endpoint;
+  std::string tls_host{};  // empty: not at all
+  friend auto operator<=>(const Upstream&, const Upstream&) = default;
+};
 
 class ClientPool : private platform::Timer {
  private:
@@ -75,8 +83,7 @@ class ClientPool : private platform::Timer {
 
   // An idle connection, a new one, or the next that comes free. Busy when too many wait already;
   // UpstreamFail, Timeout or Canceled otherwise. Cancel-safe: an aborted wait holds nothing.
-  platform::Task<base::Result<Lease>> acquire(platform::Endpoint endpoint,
-                                              runtime::Deadline deadline);
+  platform::Task<base::Result<Lease>> acquire(Upstream upstream, runtime::Deadline deadline);
 
   // Refuses new work, lets go of idle connections and waits for those in use; at the deadline cuts
   // them, and says how many it cut. Once. Cancel-safe.
@@ -87,7 +94,7 @@ class ClientPool : private platform::Timer {
  private:
   struct Waiting;
   struct Slot {
-    platform::Endpoint endpoint;
+    Upstream upstream;
     std::size_t open = 0;                           // in use, idle and being opened
     std::vector<std::unique_ptr<ClientLink>> idle;  // the longest idle first
     Waiting* first = nullptr;
@@ -97,7 +104,7 @@ class ClientPool : private platform::Timer {
 
   static void fired(platform::Timer& timer) noexcept;
   platform::Task<base::Result<Lease>> wait_turn(Slot* slot, runtime::Deadline deadline);
-  Slot& slot_of(const platform::Endpoint& endpoint);
+  Slot& slot_of(const Upstream& upstream);
   std::unique_ptr<ClientLink> take_idle(Slot& slot) noexcept;
   void give_back(Slot& slot, std::unique_ptr<ClientLink> link) noexcept;
   void put_idle(Slot& slot, std::unique_ptr<ClientLink> link) noexcept;
@@ -107,6 +114,8 @@ class ClientPool : private platform::Timer {
   void sweep(platform::TimePoint not_after) noexcept;
   void start_using(ClientLink& link) noexcept;
   void stop_using(ClientLink& link) noexcept;
+  base::Result<std::unique_ptr<platform::Stream>> open(const Upstream& upstream);
+  base::Error not_connected(const Slot& slot, LinkEnd end, int error);
   base::Error canceled();
 
   platform::Net& net_;
@@ -114,7 +123,7 @@ class ClientPool : private platform::Timer {
   ClientMeters& meters_;
   platform::Executor* home_ = nullptr;  // of the first use
   BufferPool buffers_;
-  std::map<platform::Endpoint, Slot> slots_;
+  std::map<Upstream, Slot> slots_;
   ClientLink* in_use_ = nullptr;  // a list
   std::size_t busy_ = 0;          // places that are not idle
   std::size_t waiting_ = 0;       // requests in line, of all endpoints

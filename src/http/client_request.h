@@ -19,6 +19,7 @@ namespace ron::http {
 
 struct ClientRequest {
   platform::Endpoint endpoint{};
+  std::string_view tls_host{};  // what the upstream's certificate must be for; empty: plain HTTP
   Method method = Method::Get;
   std::string_view target = "/";    // origin-form, already encoded
   std::string_view host{};          // empty: the endpoint as text

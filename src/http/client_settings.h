@@ -4,12 +4,18 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 
 #include "base/units.h"
+#include "platform/clock.h"
+#include "platform/tls.h"
 
 namespace ron::http {
 
 struct ClientSettings {
+  // For requests with a tls_host; none: those are refused.
+  std::shared_ptr<const platform::TlsClient> tls{};
+  const platform::Clock* clock = nullptr;  // by which certificates are judged
   // Connections.
   std::size_t max_connections = 64;  // in use, idle and being opened
   std::size_t max_idle = 16;         // kept for the next request

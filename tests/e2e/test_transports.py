@@ -32,6 +32,19 @@ def refused_start(*flags):
     return says
 
 
+def check_client(test, server, url, *flags):
+    """`ron` stores a large file there and gets the same one back."""
+    file, back = test.home / "file", test.home / "back"
+    file.write_bytes(BYTES * 20)
+    put = run(ron.BINARY, "put", str(file), "--url", url, "--token", str(server.token_path), *flags)
+    test.assertEqual(put.returncode, 0, put.stderr)
+    address = put.stdout.split()[0].decode()
+    test.assertEqual(address, ron.b3(file.read_bytes()))
+    got = run(ron.BINARY, "get", address, "-o", str(back), "--url", url, *flags)
+    test.assertEqual(got.returncode, 0, got.stderr)
+    test.assertEqual(back.read_bytes(), file.read_bytes())
+
+
 class Directory(unittest.TestCase):
     def setUp(self):
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="ron-transport-"))
@@ -57,6 +70,11 @@ class UnixSockets(Directory):
         self.assertEqual(got.stdout, BYTES)
         server.stop()
         self.assertFalse(path.exists())
+
+    def test_ron_stores_and_reads_through_the_socket(self):
+        path = self.home / "ron.sock"
+        server = self.start("--uds", str(path))
+        check_client(self, server, f"unix:{path}")
 
     def test_a_socket_of_a_dead_server_is_replaced_and_one_of_a_living_is_not(self):
         path = self.home / "ron.sock"
@@ -129,6 +147,17 @@ class Certificates(Directory):
             self.assertEqual(got.stdout, BYTES if len(flags) == 1 else BYTES[100:200])
         self.assertNotEqual(curl(f"{url}/healthz").returncode, 0)  # nobody vouches for it
         self.assertEqual(server.stop(), 0)
+
+    def test_ron_stores_and_reads_over_tls(self):
+        server = self.start()
+        url = f"https://localhost:{server.address[1]}"
+        check_client(self, server, url, "--ca", str(self.cert))
+        refused = run(ron.BINARY, "get", ron.b3(BYTES), "-o", str(self.home / "x"), "--url", url)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn(b"certificate", refused.stderr)
+        admin = f"https://127.0.0.1:{server.admin[1]}"
+        topology = run(ron.BINARY, "topology", "--url", admin, "--ca", str(self.cert))
+        self.assertIn(b"committer", topology.stdout)
 
     def test_only_tls_1_3_is_spoken_and_sessions_are_resumed(self):
         server = self.start()
