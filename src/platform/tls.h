@@ -10,6 +10,7 @@
 // 64 KiB at a time, so what a blocked stream holds is bounded.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,6 +20,10 @@
 #include "platform/net.h"
 
 namespace ron::platform {
+
+// The most a secured stream holds besides the stream inside: OpenSSL's state, a record each way,
+// and what is sealed and waits to be sent. One that waits for its peer holds about 18 KiB.
+inline constexpr std::size_t kTlsStreamBytes = 128 * 1024;
 
 // What a server shows: its certificate with those that lead to a root, and the private key, as PEM.
 struct TlsIdentity {

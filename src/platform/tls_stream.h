@@ -12,6 +12,7 @@
 #include <openssl/ssl.h>
 
 #include "platform/net.h"
+#include "platform/tls.h"
 
 namespace ron::platform {
 
@@ -55,6 +56,7 @@ class TlsStream final : public Stream {
  private:
   static constexpr std::size_t kRecordBytes = 16 * 1024;  // of plain text, TLS's largest
   static constexpr std::size_t kSealAtOnce = 4 * kRecordBytes;
+  static_assert(kSealAtOnce + 2 * kRecordBytes < kTlsStreamBytes);
 
   // What OpenSSL calls to read and write.
   static const BIO_METHOD* bio_method() noexcept;

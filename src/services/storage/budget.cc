@@ -9,6 +9,7 @@
 #include "http/wire.h"
 #include "observe/log.h"
 #include "platform/blocking.h"
+#include "platform/tls.h"
 #include "services/storage/core.h"
 #include "volume/options.h"
 
@@ -73,6 +74,10 @@ std::vector<Addend> memory_budget(const StorageConfig& config, std::size_t cores
        base::Buffer::kKeptBytes},
       {"log queues", kLogQueues * kLogBuffers, observe::kLogQueueBytes},
   };
+  if (config.tls.enabled()) {
+    sum.push_back({"TLS (storage.tls.cert_path, storage.max_conns, both listeners)",
+                   kListeners * server.max_conns, platform::kTlsStreamBytes});
+  }
   if (config.amnesia) {
     sum.push_back({"commits that can be repeated", kRememberedCommits, kOpenUploadBytes});
     return sum;

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "config/load.h"
 #include "http/codecs.h"
+#include "platform/tls.h"
 
 namespace ron::storage {
 namespace {
@@ -63,6 +64,12 @@ TEST(Budget, CountsObjectsThatReadersKeep) {
   EXPECT_EQ(kept("0").bytes(), 0U);
   EXPECT_EQ(kept("4MiB").bytes(), 7 * 4 * base::kMiB);
   EXPECT_EQ(kept("1GiB").bytes(), 7 * base::limits::kDecodedBytes);
+}
+
+TEST(Budget, CountsWhatTlsHoldsForEachConnection) {
+  const Addend tls = addend_of(
+      *loaded({"storage.tls.cert_path=c", "storage.tls.key_path=k", "storage.max_conns=7"}), "TLS");
+  EXPECT_EQ(tls.bytes(), 2 * 7 * platform::kTlsStreamBytes);
 }
 
 // One on each core and on the operators' listener, each with its window and what it has decoded.
