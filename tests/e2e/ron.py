@@ -448,6 +448,24 @@ class Server:
         return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
 
 
+class OnDisk:
+    """Goes before a test class whose start() makes `server` with `data`: the same on disk, where a
+    server can be ended and started again."""
+
+    def setUp(self):
+        self.data = tempfile.mkdtemp(prefix="ron-e2e-data-")
+        self.addCleanup(shutil.rmtree, self.data, ignore_errors=True)
+        super().setUp()
+
+    def restart(self):
+        self.assertEqual(self.server.stop(), 0)
+        self.start()
+
+    def kill(self):
+        self.server.close()
+        self.start()
+
+
 def run_ron(*arguments, timeout=START_S, env=None, cwd=None):
     """A start that is expected to end by itself: (exit code, stdout, stderr)."""
     with tempfile.TemporaryDirectory(prefix="ron-e2e-") as home:

@@ -1,8 +1,6 @@
 """What tenants may store: bytes and objects, refused with numbers, given back by removal, kept
 across a restart."""
 
-import shutil
-import tempfile
 import unittest
 
 import ron
@@ -148,20 +146,7 @@ class Quota(unittest.TestCase):
         self.assertEqual(metrics.value("storage_objects"), 2)
 
 
-class QuotaOnDisk(Quota):
-    def setUp(self):
-        self.data = tempfile.mkdtemp(prefix="ron-e2e-data-")
-        self.addCleanup(shutil.rmtree, self.data, ignore_errors=True)
-        super().setUp()
-
-    def restart(self):
-        self.assertEqual(self.server.stop(), 0)
-        self.start()
-
-    def kill(self):
-        self.server.close()
-        self.start()
-
+class QuotaOnDisk(ron.OnDisk, Quota):
     def test_a_restart_forgets_nothing(self):
         for again in (self.restart, self.kill):
             tenant = again.__name__

@@ -3,7 +3,6 @@ restarts, kills and a lost index; and what a capability with a limit may not do 
 
 import pathlib
 import shutil
-import tempfile
 import threading
 import unittest
 
@@ -187,20 +186,7 @@ class Tenants(unittest.TestCase):
         self.assertEqual(self.ask("a", "POST", path + "/commit", b"").status, 201)
 
 
-class TenantsOnDisk(Tenants):
-    def setUp(self):
-        self.data = tempfile.mkdtemp(prefix="ron-e2e-data-")
-        self.addCleanup(shutil.rmtree, self.data, ignore_errors=True)
-        super().setUp()
-
-    def restart(self):
-        self.assertEqual(self.server.stop(), 0)
-        self.start()
-
-    def kill(self):
-        self.server.close()
-        self.start()
-
+class TenantsOnDisk(ron.OnDisk, Tenants):
     def lose_index(self):
         self.assertEqual(self.server.stop(), 0)
         for index in pathlib.Path(self.data).rglob("index.*"):

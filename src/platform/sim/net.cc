@@ -29,11 +29,8 @@ Endpoint node_address(NodeId id) {
 
 }  // namespace
 
-bool is_loopback(const Endpoint& endpoint) noexcept {
-  if (endpoint.is_unix()) return true;
-  if (endpoint.is_v4()) return endpoint.ip[12] == 127;
-  return endpoint.ip[15] == 1 && std::all_of(endpoint.ip.begin(), endpoint.ip.end() - 1,
-                                             [](std::uint8_t byte) { return byte == 0; });
+bool is_local(const Endpoint& endpoint) noexcept {
+  return endpoint.is_unix() || endpoint.is_loopback();
 }
 
 SimStream::SimStream(World& world, ConnectionPtr connection, std::size_t side)
@@ -247,7 +244,7 @@ base::Result<std::unique_ptr<Listener>> SimNet::listen(const Endpoint& endpoint)
 // Sharing the very same endpoint is how cores spread connections; anything else that overlaps is
 // taken.
 int SimNet::check_bind(const Endpoint& endpoint) const {
-  if (!is_loopback(endpoint) && !endpoint.is_wildcard() && endpoint.ip != address_.ip) {
+  if (!is_local(endpoint) && !endpoint.is_wildcard() && endpoint.ip != address_.ip) {
     return EADDRNOTAVAIL;
   }
   if (endpoint.is_unix() || endpoint.port == 0) return 0;
@@ -275,7 +272,7 @@ std::uint16_t SimNet::free_port() {
 }
 
 base::Result<std::unique_ptr<Stream>> SimNet::connect(const Endpoint& endpoint) {
-  Endpoint local = is_loopback(endpoint) ? endpoint : address_;
+  Endpoint local = is_local(endpoint) ? endpoint : address_;
   if (!local.is_unix()) local.port = free_port();
   ConnectionPtr connection = world_.network().dial(id_, local, endpoint);
   connection->client_uid = uid_;

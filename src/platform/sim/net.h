@@ -12,7 +12,8 @@
 
 namespace ron::platform::sim {
 
-[[nodiscard]] bool is_loopback(const Endpoint& endpoint) noexcept;
+// Inside one machine.
+[[nodiscard]] bool is_local(const Endpoint& endpoint) noexcept;
 
 class SimStream final : public Stream {
  public:

@@ -102,7 +102,7 @@ Duration Network::delay(NodeId from, NodeId to) {
 }
 
 SimNet* Network::find(const Endpoint& target, NodeId from) const {
-  if (is_loopback(target)) return nets_[from];
+  if (is_local(target)) return nets_[from];
   const auto found = std::ranges::find_if(
       nets_, [&](const SimNet* net) { return net->address().ip == target.ip; });
   return found == nets_.end() ? nullptr : *found;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <expected>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -21,10 +20,6 @@
 #include "runtime/permit.h"
 
 namespace ron::kit {
-
-// What a job owes whoever asked.
-template <class T>
-using Reply = std::optional<runtime::OneshotSender<base::Result<T>>>;
 
 // What a full queue means to whoever asks: the client is told, or it waits under its deadline.
 // Those who wait are answers on their way, which no in-flight limit bounds: together they fill half
