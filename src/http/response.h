@@ -11,25 +11,11 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/result.h"
 #include "base/ulid.h"
+#include "http/body_source.h"
 #include "platform/send_memory.h"
-#include "platform/task.h"
 
 namespace ron::http {
-
-// A body that is produced piece by piece. A piece stays valid until the next call; an empty one
-// ends it. An error after the head has left cuts the connection, so no client takes half an answer
-// for a whole.
-class BodySource {
- public:
-  BodySource() = default;
-  BodySource(const BodySource&) = delete;
-  BodySource& operator=(const BodySource&) = delete;
-  virtual ~BodySource() = default;
-
-  virtual platform::Task<base::Result<base::ByteView>> next() = 0;
-};
 
 class Response {
  public:
