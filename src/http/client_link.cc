@@ -47,13 +47,15 @@ LinkEnd ClientLink::poll() noexcept {
 
 LinkEnd ClientLink::try_read(base::MutableBytes into, std::size_t& bytes) noexcept {
   bytes = 0;
-  if (!stream().readable().is_set()) return LinkEnd::None;
-  const IoResult result = stream().try_read(into);
-  if (result.ok()) {
-    bytes = result.bytes;
-    wire_.spend(bytes);
+  // A secured stream hands out a record at a time.
+  while (bytes < into.size() && stream().readable().is_set() && !wire_.turn_is_over()) {
+    const IoResult result = stream().try_read(into.subspan(bytes));
+    if (result.would_block()) break;
+    if (!result.ok()) return bytes > 0 ? LinkEnd::None : ended(result);
+    bytes += result.bytes;
+    wire_.spend(result.bytes);
   }
-  return result.ok() || result.would_block() ? LinkEnd::None : ended(result);
+  return LinkEnd::None;
 }
 
 platform::Task<LinkEnd> ClientLink::wait_readable(platform::TimePoint until) {

@@ -59,8 +59,8 @@ class ClientLink {
   platform::Task<LinkEnd> fill(platform::TimePoint until);
   // Adds what has arrived already to wire().pending(). None also when that is nothing.
   LinkEnd poll() noexcept;
-  // Reads into the caller's memory, past wire().pending(), which must be empty. None also when
-  // nothing has arrived: `bytes` is 0 then.
+  // Reads what has arrived into the caller's memory, past wire().pending(), which must be empty.
+  // None also when that is nothing: `bytes` is 0 then.
   LinkEnd try_read(base::MutableBytes into, std::size_t& bytes) noexcept;
   // Until poll() or try_read() may bring something. Before every read, also when it need not wait:
   // it keeps to the deadline and gives way to the core's others. Cancel-safe.
