@@ -115,6 +115,11 @@ platform::Task<base::Result<Client::Lease>> Client::connect_by_name(const Client
 
 platform::Task<base::Result<ClientResponse>> Client::send(ClientRequest request,
                                                           runtime::Deadline deadline) {
+  static_assert(sizeof(ClientResponse::State) <= kExchangeStateBytes);
+  if (deadline.passed()) {
+    meters_.timeouts.add();
+    co_return fail(Code::Timeout, "the deadline had passed before the request was sent");
+  }
   HeldBuffer memory(pool_.buffers());
   HeadBuffer head({reinterpret_cast<char*>(memory->bytes.data()), memory->bytes.size()});
   if (!render_head(request, head)) {

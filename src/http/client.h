@@ -42,10 +42,13 @@
 
 namespace ron::http {
 
-// The most one exchange holds, with TLS or without, besides what the caller gives: the head of the
-// request, the head of the answer with what came behind it, a piece of the body, frames and state.
+// The most one exchange holds besides what its caller gives: the head of the request, the head of
+// the answer with what came behind it, one piece of the body, its state. While it waits for the
+// body it holds no piece; a kept connection holds none of this.
+inline constexpr std::size_t kExchangeStateBytes = 4 * base::kKiB;
 inline constexpr std::size_t kExchangeBytes =
-    2 * ReadBuffer::kBytes + BodyBuffer::kBytes + 8 * base::kKiB;
+    2 * ReadBuffer::kBytes + BodyBuffer::kBytes + kExchangeStateBytes;
+// The same over TLS.
 inline constexpr std::size_t kSecuredExchangeBytes = kExchangeBytes + platform::kTlsStreamBytes;
 
 class Client {

@@ -224,6 +224,17 @@ TEST_F(ClientTest, APartitionEndsInTimeoutAtTheDeadlineExactly) {
   EXPECT_EQ(connections("idle") + connections("active"), 0);
 }
 
+TEST_F(ClientTest, ARequestPastItsDeadlineIsNotSent) {
+  start();
+  EXPECT_EQ(run(request()).status, 200);
+  SendProgress progress;
+  ClientRequest late = request();
+  late.progress = &progress;
+  EXPECT_EQ(run(late, 0s).code(), Code::Timeout);
+  EXPECT_FALSE(progress.sent);
+  EXPECT_EQ(connections("idle"), 1);
+}
+
 TEST_F(ClientTest, ASlowAnswerTimesOutAtTheReadTimeout) {
   start({.read_timeout = 2s});
   const Outcome out = run(request("/slow"));
