@@ -1,19 +1,17 @@
 // Ingress: admission of connections and requests, the same for every service.
 //
 // The stages, in this order and for these reasons:
-//   1. connection caps, total and per address   a socket costs memory before its first byte
-//   2. head limits                              in the parser: no bound, no head (431, 414)
-//   3. body cap                                 a declared length over the cap is refused unread
-//   (413)
-//   4. decode guard                             unknown and nested codings are refused unread (415,
-//   413)
-//   5. rate limit                               cheap, so it protects everything behind it (429)
-//   6. in-flight limit                          bounds memory and latency of admitted work (429);
-//   an answer that waits for its reader is no work: stage 1 bounds those
-//   7. deadline                                 admitted work knows when nobody waits any more
-//   (504)
-//   8. capability                               cryptography only for requests that fit (401, 403)
+//   1. connection caps   total and per address: a socket costs memory before its first byte
+//   2. head limits       in the parser: no bound, no head (431, 414)
+//   3. body cap          a declared length over the cap is refused unread (413)
+//   4. decode guard      unknown and nested codings are refused unread (415, 413)
+//   5. rate limit        cheap, so it protects everything behind it (429)
+//   6. in-flight limit   bounds memory and latency of admitted work (429); an answer that waits
+//                        for its reader is no work: stage 1 bounds those
+//   7. deadline          admitted work knows when nobody waits any more (504)
+//   8. capability        cryptography only for requests that fit (401, 403)
 //   9. handler
+//
 // Light routes (health, readiness, version, metrics) skip 5 to 8: an overloaded server still says
 // so.
 #pragma once

@@ -1,8 +1,8 @@
 // How a coroutine waits: one parking place, any number of reasons to be woken.
 //
-//   Parker parker;                     // in the waiting coroutine's frame
-//   Waiter waiter(parker);             // linked into a channel's wait list, under that channel's
-//   lock bool in_time = co_await parker.park(deadline);
+//   Parker parker;                  // in the waiting coroutine's frame
+//   Waiter waiter(parker);          // linked into a channel's wait list, under that channel's lock
+//   const bool in_time = co_await parker.park(deadline);
 //
 // A waiter may be woken from any thread: waking posts it to the executor it was made on, so the
 // coroutine always resumes at home and never before it has suspended. Whoever pops a waiter from a
