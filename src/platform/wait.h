@@ -9,7 +9,7 @@
 // list must wake it while still holding the list's lock; then the owner, holding the same lock,
 // either finds the waiter in the list or can take the posted wake-up back. Both live in the frame,
 // so aborting the coroutine runs their destructors: the owner unlinks the waiter first (see
-// runtime/channel cores).
+// the state machines of runtime).
 #pragma once
 
 #include <cassert>
