@@ -4,8 +4,8 @@
 
 #include "app/doctor.h"
 #include "app/keys.h"
-#include "auth/rfc3339.h"
 #include "base/about.h"
+#include "base/rfc3339.h"
 #include "cli/key_files.h"
 #include "platform/posix/files.h"
 #include "platform/posix/random.h"
@@ -127,7 +127,7 @@ void look_at_keyring(const kit::AuthConfig& auth, std::int64_t now, Findings& ou
   if (active.not_after_unix_s && *active.not_after_unix_s <= now) {
     out.push_back(
         {Level::Fail, "keys",
-         "the newest key " + active.id + " ended " + auth::print_rfc3339(*active.not_after_unix_s),
+         "the newest key " + active.id + " ended " + base::print_rfc3339(*active.not_after_unix_s),
          "run ron key gen --keys " + auth.keys_dir});
     return;
   }

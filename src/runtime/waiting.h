@@ -2,7 +2,7 @@
 //
 // `Op` is a small value with `Poll poll(Waiter&)` and `void forget(Waiter&)`. The loop owns the
 // waiter and forgets it when the frame dies, so every operation built on it is cancel-safe: an
-// aborted caller has consumed nothing, and a wake-up it had been given is passed on by the core.
+// aborted caller has consumed nothing, and a wake-up it had been given is passed on to the next.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "platform/wait.h"
 #include "runtime/deadline.h"
 #include "runtime/lock.h"
-#include "runtime/mpsc_core.h"
+#include "runtime/mpsc_state.h"
 #include "runtime/shutdown.h"
 
 namespace ron::runtime {

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "auth/rfc3339.h"
 #include "base/json.h"
+#include "base/rfc3339.h"
 #include "http/uri.h"
 #include "services/storage/budget.h"
 #include "services/storage/routes.h"
@@ -117,10 +117,10 @@ void write_volume(base::JsonWriter& json, volume::Volume& volume) {
     json.key("damaged").value(scrub.found).key("passes").value(scrub.passes);
     if (scrub.running) json.key("eta_s").value(scrub.eta_s);
     if (scrub.started_unix_s != 0) {
-      json.key("started_at").value(auth::print_rfc3339(scrub.started_unix_s));
+      json.key("started_at").value(base::print_rfc3339(scrub.started_unix_s));
     }
     if (scrub.finished_unix_s != 0) {
-      json.key("finished_at").value(auth::print_rfc3339(scrub.finished_unix_s));
+      json.key("finished_at").value(base::print_rfc3339(scrub.finished_unix_s));
     }
     json.end_object();
   }

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "base/json.h"
 #include "services/storage/admin_routes.h"
 #include "services/storage/flat_json.h"

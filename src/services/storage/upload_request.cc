@@ -3,6 +3,8 @@
 #include <charconv>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "services/storage/flat_json.h"
 
 namespace ron::storage {

@@ -2,9 +2,9 @@
 #include <string>
 #include <utility>
 
-#include "auth/rfc3339.h"
 #include "base/encoding.h"
 #include "base/json.h"
+#include "base/rfc3339.h"
 #include "services/storage/routes.h"
 #include "services/storage/upload_request.h"
 
@@ -38,7 +38,7 @@ Task<Response> begin_upload(Api* api, Request* request) {
   base::JsonWriter json(json_text);
   json.begin_object().key("upload_id").value(begun->id.text());
   json.key("part_size").value(volume::kPartBytes);
-  json.key("expires_at").value(auth::print_rfc3339(begun->expires_unix_s)).end_object();
+  json.key("expires_at").value(base::print_rfc3339(begun->expires_unix_s)).end_object();
   Response response = Response::json(201, std::move(json_text));
   response.add("Location", "/uploads/" + std::string(begun->id.text()));
   co_return response;
@@ -100,7 +100,7 @@ Task<Response> show_upload(Api* api, Request* request) {
   base::JsonWriter json(json_text);
   json.begin_object().key("upload_id").value(upload.id.text());
   json.key("length").value(upload.length).key("part_size").value(volume::kPartBytes);
-  json.key("expires_at").value(auth::print_rfc3339(upload.expires_unix_s));
+  json.key("expires_at").value(base::print_rfc3339(upload.expires_unix_s));
   if (upload.expected) json.key("address").value(upload.expected->text());
   json.key("arrived").begin_array();
   for (const volume::PartRange& range : state->arrived) {

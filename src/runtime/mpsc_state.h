@@ -1,4 +1,4 @@
-// MpscCore: the state machine of a bounded queue, without the waiting.
+// MpscState: the state machine of a bounded queue, without the waiting.
 //
 // Any number of producers; consumers compete for items, each from one lane. Lanes share the
 // capacity (a GET and a PUT pool drain one `work` queue). Polls that cannot proceed link the
@@ -39,11 +39,11 @@ enum class Sent : std::uint8_t { Accepted, DroppedOldest };
 enum class Poll : std::uint8_t { Ready, Pending, Closed };
 
 template <class T, class Sync = RealSync>
-class MpscCore {
+class MpscState {
  public:
   using Waiter = typename Sync::Waiter;
 
-  MpscCore(std::size_t capacity, Overflow overflow, std::size_t lanes = 1)
+  MpscState(std::size_t capacity, Overflow overflow, std::size_t lanes = 1)
       : capacity_(capacity), overflow_(overflow), lanes_(lanes) {
     assert(capacity > 0 && "an empty queue accepts nothing");
     for (Lane& lane : lanes_) lane.ring.resize(capacity);

@@ -1,4 +1,4 @@
-#include "b3/polyval.h"
+#include "volume/polyval.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 #include <immintrin.h>
 #endif
 
-namespace ron::b3 {
+namespace ron::volume {
 namespace {
 
 using Value = Polyval::Value;
@@ -191,4 +191,4 @@ Polyval::Value Polyval::update(Value value, base::ByteView bytes) const noexcept
   return update_blocks(value, last.data(), 1);
 }
 
-}  // namespace ron::b3
+}  // namespace ron::volume

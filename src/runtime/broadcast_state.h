@@ -1,4 +1,4 @@
-// BroadcastCore: one stream of values to many receivers, keeping the last `capacity` of them.
+// BroadcastState: one stream of values to many receivers, keeping the last `capacity` of them.
 //
 // A send never waits: it overwrites the oldest value. A receiver that falls behind learns how many
 // it missed and goes on at the oldest value kept. Receivers start at the next value sent.
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/mpsc_core.h"
+#include "runtime/mpsc_state.h"
 #include "runtime/sync.h"
 
 namespace ron::runtime {
@@ -23,15 +23,15 @@ struct Lagged {
 };
 
 template <class T, class Sync = RealSync>
-class BroadcastCore {
+class BroadcastState {
  public:
   using Waiter = typename Sync::Waiter;
-  // Where a receiver is; owned by the receiver, read and moved under the core's mutex.
+  // Where a receiver is; owned by the receiver, read and moved under the state's mutex.
   struct Cursor {
     std::uint64_t next = 0;
   };
 
-  explicit BroadcastCore(std::size_t capacity) : ring_(capacity) { assert(capacity > 0); }
+  explicit BroadcastState(std::size_t capacity) : ring_(capacity) { assert(capacity > 0); }
 
   Cursor subscribe() {
     const std::lock_guard lock(mutex_);

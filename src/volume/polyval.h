@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 
-namespace ron::b3 {
+namespace ron::volume {
 
 // A key made ready. Immutable, 4 KB, aligned to 64 bytes (so not in a coroutine's frame); any
 // thread.
@@ -52,4 +52,4 @@ class Polyval {
   Way way_;
 };
 
-}  // namespace ron::b3
+}  // namespace ron::volume

@@ -1,4 +1,4 @@
-// WatchCore: the latest value of something, and a way to wait for the next one.
+// WatchState: the latest value of something, and a way to wait for the next one.
 //
 // Last write wins. A receiver sees every *latest* value at least once: a change that happens
 // between its look and its wait wakes it. Values are copied whole under the mutex, so none is ever
@@ -9,13 +9,13 @@
 #include <mutex>
 #include <utility>
 
-#include "runtime/mpsc_core.h"
+#include "runtime/mpsc_state.h"
 #include "runtime/sync.h"
 
 namespace ron::runtime {
 
 template <class T, class Sync = RealSync>
-class WatchCore {
+class WatchState {
  public:
   using Waiter = typename Sync::Waiter;
   static constexpr std::uint64_t kInitialVersion = 1;
@@ -24,7 +24,7 @@ class WatchCore {
     std::uint64_t version;
   };
 
-  explicit WatchCore(T initial) : value_(std::move(initial)) {}
+  explicit WatchState(T initial) : value_(std::move(initial)) {}
 
   void set(T value) {
     const std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// OneshotCore: one value from one sender to one receiver; the reply to a queued job.
+// OneshotState: one value from one sender to one receiver; the reply to a queued job.
 //
 // The sender learns when nobody waits any more (the value comes back); the receiver learns when the
 // sender went away without answering (Closed).
@@ -8,13 +8,13 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/mpsc_core.h"
+#include "runtime/mpsc_state.h"
 #include "runtime/sync.h"
 
 namespace ron::runtime {
 
 template <class T, class Sync = RealSync>
-class OneshotCore {
+class OneshotState {
  public:
   using Waiter = typename Sync::Waiter;
 

@@ -1,4 +1,4 @@
-// SemaphoreCore: a number of permits, and waiting for one.
+// SemaphoreState: a number of permits, and waiting for one.
 //
 // Invariant: permits out + permits free == the initial number. A permit freed while a waiter gives
 // up is offered to the next waiter.
@@ -7,17 +7,17 @@
 #include <cstddef>
 #include <mutex>
 
-#include "runtime/mpsc_core.h"
+#include "runtime/mpsc_state.h"
 #include "runtime/sync.h"
 
 namespace ron::runtime {
 
 template <class Sync = RealSync>
-class SemaphoreCore {
+class SemaphoreState {
  public:
   using Waiter = typename Sync::Waiter;
 
-  explicit SemaphoreCore(std::size_t permits) : free_(permits) {}
+  explicit SemaphoreState(std::size_t permits) : free_(permits) {}
 
   bool try_acquire() noexcept {
     const std::lock_guard lock(mutex_);

@@ -1,10 +1,10 @@
-#include "auth/rfc3339.h"
+#include "base/rfc3339.h"
 
 #include <algorithm>
 #include <chrono>
 #include <optional>
 
-namespace ron::auth {
+namespace ron::base {
 namespace {
 
 constexpr std::int64_t kDayS = 86'400;
@@ -99,43 +99,58 @@ std::optional<std::int64_t> parse(std::string_view text) {
   return unix_s;
 }
 
-void append_padded(std::string& out, std::int64_t value, std::size_t width) {
-  const std::string digits = std::to_string(value);
-  out.append(width - std::min(width, digits.size()), '0');
-  out += digits;
-}
+// Digits and their separator, written one behind the other into text of fixed width.
+class Writer {
+ public:
+  explicit Writer(char* out) noexcept : out_(out) {}
+
+  Writer& put(std::int64_t value, std::size_t width, char separator) noexcept {
+    for (std::size_t i = width; i-- > 0; value /= 10) {
+      out_[i] = static_cast<char>('0' + value % 10);
+    }
+    out_[width] = separator;
+    out_ += width + 1;
+    return *this;
+  }
+
+ private:
+  char* out_;
+};
 
 }  // namespace
 
-base::Result<std::int64_t> parse_rfc3339(std::string_view text) {
+Result<std::int64_t> parse_rfc3339(std::string_view text) {
   const auto unix_s = parse(text);
   if (!unix_s) {
-    return base::fail(base::Code::Malformed, "not an RFC 3339 time such as 2030-01-31T12:00:00Z");
+    return fail(Code::Malformed, "not an RFC 3339 time such as 2030-01-31T12:00:00Z");
   }
   return *unix_s;
 }
 
-std::string print_rfc3339(std::int64_t unix_s) {
-  unix_s = std::clamp(unix_s, kMinUnixS, kMaxUnixS);
-  std::int64_t days = unix_s / kDayS;
-  if (unix_s % kDayS < 0) --days;
-  const std::int64_t in_day = unix_s - days * kDayS;
+std::array<char, kRfc3339MsChars> print_rfc3339_ms(std::int64_t unix_ms) noexcept {
+  constexpr std::int64_t kDayMs = 1000 * kDayS;
+  unix_ms = std::clamp(unix_ms, 1000 * kMinUnixS, 1000 * kMaxUnixS + 999);
+  std::int64_t days = unix_ms / kDayMs;
+  if (unix_ms % kDayMs < 0) --days;
+  const std::int64_t in_day = unix_ms - days * kDayMs;
   const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(days))};
 
-  std::string out;
-  append_padded(out, static_cast<int>(date.year()), 4);
-  out += '-';
-  append_padded(out, static_cast<unsigned>(date.month()), 2);
-  out += '-';
-  append_padded(out, static_cast<unsigned>(date.day()), 2);
-  out += 'T';
-  append_padded(out, in_day / 3600, 2);
-  out += ':';
-  append_padded(out, in_day / 60 % 60, 2);
-  out += ':';
-  append_padded(out, in_day % 60, 2);
-  out += 'Z';
-  return out;
+  std::array<char, kRfc3339MsChars> text;
+  Writer(text.data())
+      .put(static_cast<int>(date.year()), 4, '-')
+      .put(static_cast<unsigned>(date.month()), 2, '-')
+      .put(static_cast<unsigned>(date.day()), 2, 'T')
+      .put(in_day / 3'600'000, 2, ':')
+      .put(in_day / 60'000 % 60, 2, ':')
+      .put(in_day / 1000 % 60, 2, '.')
+      .put(in_day % 1000, 3, 'Z');
+  return text;
 }
 
-}  // namespace ron::auth
+std::string print_rfc3339(std::int64_t unix_s) {
+  constexpr std::size_t kSecondsChars = std::string_view("2026-03-01T12:00:00").size();
+  const auto text = print_rfc3339_ms(1000 * std::clamp(unix_s, kMinUnixS, kMaxUnixS));
+  return std::string(text.data(), kSecondsChars) + 'Z';
+}
+
+}  // namespace ron::base

@@ -1,9 +1,9 @@
-#include "auth/rfc3339.h"
+#include "base/rfc3339.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-namespace ron::auth {
+namespace ron::base {
 namespace {
 
 TEST(Rfc3339, ParsesUtcOffsetsAndFractions) {
@@ -60,5 +60,17 @@ TEST(Rfc3339, ReadsBackWhatItPrints) {
   }));
 }
 
+TEST(Rfc3339, PrintsMilliseconds) {
+  const auto print = [](std::int64_t unix_ms) {
+    const auto text = print_rfc3339_ms(unix_ms);
+    return std::string(text.data(), text.size());
+  };
+  EXPECT_EQ(print(0), "1970-01-01T00:00:00.000Z");
+  EXPECT_EQ(print(1'800'000'000'042), "2027-01-15T08:00:00.042Z");
+  EXPECT_EQ(print(-1), "1969-12-31T23:59:59.999Z");
+  EXPECT_EQ(print(INT64_MIN), "0000-01-01T00:00:00.000Z");
+  EXPECT_EQ(print(INT64_MAX), "9999-12-31T23:59:59.999Z");
+}
+
 }  // namespace
-}  // namespace ron::auth
+}  // namespace ron::base

@@ -1,4 +1,4 @@
-#include "b3/polyval.h"
+#include "volume/polyval.h"
 
 #include <algorithm>
 #include <string_view>
@@ -11,9 +11,10 @@
 #include "b3/sample_gen.h"
 #include "base/encoding.h"
 
-namespace ron::b3 {
+namespace ron::volume {
 namespace {
 
+namespace samples = b3::samples;
 using Key = std::array<std::byte, Polyval::kKeyBytes>;
 using Value = Polyval::Value;
 
@@ -106,4 +107,4 @@ INSTANTIATE_TEST_SUITE_P(Ways, PolyvalTest,
                                          Polyval::Way::FourBlocks));
 
 }  // namespace
-}  // namespace ron::b3
+}  // namespace ron::volume
