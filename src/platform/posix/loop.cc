@@ -125,6 +125,7 @@ void Loop::poll_descriptors() noexcept {
     asleep_ = false;
   }
   now_ = read_monotonic();
+  begin_turn();
   for (int i = 0; i < count; ++i) {
     auto* source = static_cast<IoSource*>(events[static_cast<std::size_t>(i)].data.ptr);
     if (source != nullptr) {

@@ -90,6 +90,28 @@ TEST(Loop, ADeferredJobLetsSocketsAndTimersGoFirst) {
   EXPECT_LE(turns_before_timer, 2);
 }
 
+// Jobs of one turn share it; it begins anew when the sockets were looked at.
+TEST(Loop, ATurnLastsFromOneLookAtTheSocketsToTheNext) {
+  Loop loop;
+  std::vector<bool> over;
+  Call last([&] {
+    over.push_back(loop.turn_is_over());
+    loop.stop();
+  });
+  Call second([&] {
+    over.push_back(loop.turn_is_over());
+    loop.defer(last);
+  });
+  Call first([&] {
+    over.push_back(loop.turn_is_over());
+    loop.spend(Executor::kTurnBytes);
+    loop.post(second);
+  });
+  loop.post(first);
+  loop.run();
+  EXPECT_EQ(over, (std::vector<bool>{false, true, false}));
+}
+
 TEST(Loop, ADeferredJobCanBeTakenBack) {
   Loop loop;
   int ran = 0;
