@@ -74,8 +74,8 @@ class DiskVolume final : public Volume, private Maintenance {
   }
 
   // See Volume.
-  platform::Task<base::Result<Located>> locate(base::ObjectId id) override;
-  platform::Task<base::Result<Piece>> read(Located object, std::uint64_t offset,
+  platform::Task<base::Result<ObjectHandle>> locate(base::ObjectId id) override;
+  platform::Task<base::Result<Piece>> read(ObjectHandle object, std::uint64_t offset,
                                            std::uint64_t length) override;
   platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant) override;
   platform::Task<base::Result<Holders>> holders(base::ObjectId id, std::size_t most) override;
@@ -103,10 +103,10 @@ class DiskVolume final : public Volume, private Maintenance {
   [[nodiscard]] Maintenance* maintenance() noexcept override { return this; }
 
  private:
-  platform::Task<void> submit(Job job, runtime::Deadline deadline);
+  platform::Task<void> submit(Command command, runtime::Deadline deadline);
 
   VolumeState state_;
-  runtime::Mpsc<Job> jobs_;
+  runtime::Mpsc<Command> commands_;
   Recovery recovery_;
   Committer committer_;
   Reader reader_;

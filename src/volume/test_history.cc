@@ -126,7 +126,7 @@ void History::live(bool last) {
   if (!violation_.empty()) return;
   switch (last ? 0 : random_.below(4)) {
     case 0:
-      settle();
+      await_answers();
       check_everything();
       note("stop");
       ++counts_.stops;
@@ -145,7 +145,7 @@ void History::live(bool last) {
   if (plan_.medium_fails && random_.below(2) == 0) damage_medium();
 }
 
-void History::settle() {
+void History::await_answers() {
   for (int i = 0; i < 1000 && !outstanding_.empty(); ++i) advance(1ms);
   if (!outstanding_.empty()) violate("a write is never answered");
 }

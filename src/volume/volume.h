@@ -92,10 +92,10 @@ struct UploadState {
 
 // An object as it was found. Cheap to copy; keeps what it needs to read the object alive, even if
 // the object is removed or moved meanwhile.
-struct Located {
+struct ObjectHandle {
   base::ObjectId id;
   std::uint64_t length = 0;
-  std::shared_ptr<const void> place;  // the volume's own
+  std::shared_ptr<const void> state;  // the volume's own
 };
 
 // Verified bytes of an object: `bytes` lie inside `buffer` or inside memory kept by `owner`.
@@ -212,11 +212,11 @@ class Volume {
   virtual ~Volume() = default;
 
   // NotFound when it is not there; IntegrityFail when it is known to be damaged. Cancel-safe.
-  virtual platform::Task<base::Result<Located>> locate(base::ObjectId id) = 0;
+  virtual platform::Task<base::Result<ObjectHandle>> locate(base::ObjectId id) = 0;
   // Verified bytes from `offset` on: at least one and at most `length`, which is at most
   // kPartBytes; it may stop early at the end of a part. An empty object has none to read.
   // IntegrityFail quarantines the object. Cancel-safe.
-  virtual platform::Task<base::Result<Piece>> read(Located object, std::uint64_t offset,
+  virtual platform::Task<base::Result<Piece>> read(ObjectHandle object, std::uint64_t offset,
                                                    std::uint64_t length) = 0;
 
   // Whether the tenant holds the object; not if it is not there. Cancel-safe.

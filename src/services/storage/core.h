@@ -16,9 +16,9 @@
 #include "platform/host.h"
 #include "runtime/broadcast.h"
 #include "runtime/shutdown.h"
-#include "services/storage/api.h"
 #include "services/storage/cache.h"
 #include "services/storage/config.h"
+#include "services/storage/object_store.h"
 #include "services/storage/quota.h"
 #include "services/storage/upload_table.h"
 #include "services/storage/volume_set.h"
@@ -40,26 +40,27 @@ struct StorageEvent {
   Origin origin{};       // Corrupt: nobody
 };
 
-class Core final : public Api {
+class Core final : public ObjectStore {
  public:
   Core(runtime::Topology& topology, const StorageConfig& config, platform::Host host);
 
   // Before anything else is asked.
   void adopt(Volumes volumes);
 
-  ObjectPtr hot(const base::ObjectId& id) const override;
-  platform::Task<base::Result<Found>> locate(base::ObjectId id) override;
+  ObjectPtr cached(const base::ObjectId& id) const override;
+  platform::Task<base::Result<LocatedObject>> locate(base::ObjectId id) override;
   [[nodiscard]] bool loads_whole(std::uint64_t length) const override;
-  platform::Task<base::Result<ObjectPtr>> load(Found found, runtime::Deadline deadline) override;
-  platform::Task<base::Result<volume::Piece>> read(Found found, ReadWish wish) override;
+  platform::Task<base::Result<ObjectPtr>> load(LocatedObject found,
+                                               runtime::Deadline deadline) override;
+  platform::Task<base::Result<volume::Piece>> read(LocatedObject found, ReadRequest asked) override;
   [[nodiscard]] std::uint64_t chunk_bytes() const override;
   [[nodiscard]] base::Duration piece_timeout() const override;
 
-  platform::Task<base::Result<Stored>> put(NewBytes wish, runtime::Deadline deadline) override;
+  platform::Task<base::Result<Stored>> put(NewBytes asked, runtime::Deadline deadline) override;
   base::Result<void> check_room() override { return work_.check_room(); }
   platform::Task<base::Result<void>> remove(volume::Removal removal, Call call) override;
 
-  platform::Task<base::Result<volume::Upload>> begin_upload(UploadWish wish,
+  platform::Task<base::Result<volume::Upload>> begin_upload(NewUpload asked,
                                                             runtime::Deadline deadline) override;
   platform::Task<base::Result<OpenUpload>> open_upload(volume::UploadId id,
                                                        std::string tenant) override;
@@ -114,8 +115,8 @@ class Core final : public Api {
   platform::Task<void> run(CommitJob job);
   platform::Task<void> run(AbortJob job);
 
-  platform::Task<base::Result<ObjectPtr>> load_now(Found found);
-  platform::Task<base::Result<volume::Piece>> read_now(Found found, std::uint64_t offset,
+  platform::Task<base::Result<ObjectPtr>> load_now(LocatedObject found);
+  platform::Task<base::Result<volume::Piece>> read_now(LocatedObject found, std::uint64_t offset,
                                                        std::uint64_t length);
   platform::Task<base::Result<Quotas::Reservation>> reserve(std::string tenant, std::uint64_t bytes,
                                                             std::optional<base::ObjectId> id);

@@ -93,7 +93,7 @@ class CoreTest : public ::testing::Test {
     EXPECT_TRUE(stored);
     return stored ? stored->id : base::ObjectId();
   }
-  Found found(const base::ObjectId& id) { return get(core_->locate(id)).value(); }
+  LocatedObject found(const base::ObjectId& id) { return get(core_->locate(id)).value(); }
   runtime::Deadline soon() { return runtime::Deadline(world_.now() + 1min); }
   std::uint64_t counted(std::string_view name) {
     for (const runtime::FamilyReading& family : meters_.collect()) {
@@ -117,12 +117,12 @@ TEST_F(CoreTest, WhatWasReadOnceIsReadFromMemory) {
   start();
   start_workers();
   const base::ObjectId id = put("hello");
-  EXPECT_EQ(core_->hot(id), nullptr);
+  EXPECT_EQ(core_->cached(id), nullptr);
   ASSERT_TRUE(core_->loads_whole(5));
   const auto object = get(core_->load(found(id), soon()));
   ASSERT_TRUE(object);
   EXPECT_EQ(base::as_text((*object)->bytes()), "hello");
-  EXPECT_EQ(core_->hot(id), *object);
+  EXPECT_EQ(core_->cached(id), *object);
   ASSERT_TRUE(get(core_->load(found(id), soon())));
   EXPECT_EQ(volumes_[0]->reads, 1U);
 }
@@ -132,14 +132,14 @@ TEST_F(CoreTest, ReadsThatWaitLeaveHalfOfTheQueueToOthers) {
   start({"storage.channels.work=4"});
   start_workers();
   const base::ObjectId id = put("hello");
-  const Found at = found(id);
+  const LocatedObject at = found(id);
   get_worker_.reset();
   std::vector<std::unique_ptr<Asked<Result<volume::Piece>>>> pieces;
   for (int i = 0; i < 10; ++i) {
-    const ReadWish wish{
+    const ReadRequest asked{
         .offset = 0, .length = 5, .deadline = soon(), .when_full = kit::WhenFull::Wait};
     pieces.push_back(
-        std::make_unique<Asked<Result<volume::Piece>>>(node_.core(), core_->read(at, wish)));
+        std::make_unique<Asked<Result<volume::Piece>>>(node_.core(), core_->read(at, asked)));
   }
   world_.run_for(1s);
   EXPECT_EQ(core_->work().depth(), 2U);
@@ -160,7 +160,7 @@ TEST_F(CoreTest, AnObjectIsGoneFromMemoryBeforeItsRemovalIsAnswered) {
   world_.run_for(1s);
   EXPECT_FALSE(removal.done());
   volumes_[0]->release_removes();
-  EXPECT_EQ(core_->hot(id), nullptr);
+  EXPECT_EQ(core_->cached(id), nullptr);
   world_.run_for(1s);
   ASSERT_TRUE(removal.done());
   EXPECT_TRUE(*removal);
@@ -177,7 +177,7 @@ TEST_F(CoreTest, AnObjectIsGoneFromMemoryAlsoWhenTheClientHasLeft) {
     world_.run_for(1s);
   }
   volumes_[0]->release_removes();
-  EXPECT_EQ(core_->hot(id), nullptr);
+  EXPECT_EQ(core_->cached(id), nullptr);
 }
 
 TEST_F(CoreTest, ASlowReadDoesNotBringBackWhatWasRemoved) {
@@ -191,7 +191,7 @@ TEST_F(CoreTest, ASlowReadDoesNotBringBackWhatWasRemoved) {
   world_.run_for(10s);
   ASSERT_TRUE(reading.done());
   EXPECT_TRUE(*reading);  // it began before the removal
-  EXPECT_EQ(core_->hot(id), nullptr);
+  EXPECT_EQ(core_->cached(id), nullptr);
   EXPECT_EQ(get(core_->locate(id)).error().code, Code::NotFound);
 }
 
@@ -201,7 +201,7 @@ TEST_F(CoreTest, BytesThatDoNotVerifyAreCountedAndWithheld) {
   const base::ObjectId id = put("damaged");
   volumes_[0]->read_error = base::Error(Code::IntegrityFail, "").with("group", "0");
   EXPECT_EQ(get(core_->load(found(id), soon())).error().code, Code::IntegrityFail);
-  EXPECT_EQ(core_->hot(id), nullptr);
+  EXPECT_EQ(core_->cached(id), nullptr);
   EXPECT_EQ(counted("integrity_fail_total"), 1U);
 }
 
@@ -211,14 +211,14 @@ TEST_F(CoreTest, AStreamIsReadInAlignedPieces) {
   const std::string text = noise(300'000);
   const base::ObjectId id = put(text);
   EXPECT_FALSE(core_->loads_whole(text.size()));
-  Stretch stretch{found(id), 1000, text.size() - 1000};
-  ReadWish wish;
-  wish.offset = stretch.offset;
-  wish.length = piece_length(stretch.offset, stretch.length, core_->chunk_bytes());
-  wish.deadline = soon();
-  auto first = get(core_->read(stretch.found, wish));
+  ObjectRange range{found(id), 1000, text.size() - 1000};
+  ReadRequest asked;
+  asked.offset = range.offset;
+  asked.length = piece_length(range.offset, range.length, core_->chunk_bytes());
+  asked.deadline = soon();
+  auto first = get(core_->read(range.object, asked));
   ASSERT_TRUE(first);
-  ObjectSource source(*core_, std::move(stretch), std::move(*first));
+  ObjectSource source(*core_, std::move(range), std::move(*first));
   std::string read;
   for (;;) {
     const auto piece = get(source.next());
@@ -236,8 +236,9 @@ TEST_F(CoreTest, APieceIsAskedForAgainWhenItsWorkerDies) {
   start_workers();
   const base::ObjectId id = put("survivor");
   volumes_[0]->read_takes = 1s;
-  ReadWish wish{.offset = 0, .length = 8, .deadline = soon(), .when_full = kit::WhenFull::Refuse};
-  Asked<Result<volume::Piece>> reading(node_.core(), core_->read(found(id), wish));
+  ReadRequest asked{
+      .offset = 0, .length = 8, .deadline = soon(), .when_full = kit::WhenFull::Refuse};
+  Asked<Result<volume::Piece>> reading(node_.core(), core_->read(found(id), asked));
   world_.run_for(500ms);
   get_worker_.reset();
   get_worker_.emplace(node_.core(), core_->get_worker({}));
@@ -249,7 +250,7 @@ TEST_F(CoreTest, APieceIsAskedForAgainWhenItsWorkerDies) {
   ASSERT_FALSE(*reading);  // once more, not for ever
   EXPECT_EQ(reading->error().code, Code::Canceled);
   EXPECT_EQ(volumes_[0]->reads, 2U);
-  EXPECT_EQ(base::as_text(get(core_->read(found(id), wish))->bytes), "survivor");
+  EXPECT_EQ(base::as_text(get(core_->read(found(id), asked))->bytes), "survivor");
 }
 
 // Whatever moment a worker dies at: the stream goes on with the next worker, and its bytes are
@@ -264,9 +265,9 @@ TEST_F(CoreTest, AStreamOutlivesItsWorkerOrFails) {
     for (int killed = 1; killed < 5; ++killed) {
       SCOPED_TRACE(::testing::Message() << "piece " << killed << ", respawned " << respawned);
       get_worker_.emplace(node_.core(), core_->get_worker({}));
-      ReadWish wish{
+      ReadRequest asked{
           .offset = 0, .length = 65536, .deadline = soon(), .when_full = kit::WhenFull::Wait};
-      auto first = get(core_->read(found(id), wish));
+      auto first = get(core_->read(found(id), asked));
       ASSERT_TRUE(first);
       ObjectSource source(*core_, {found(id), 0, text.size()}, std::move(*first));
       std::string read;
@@ -294,15 +295,16 @@ TEST_F(CoreTest, AFullQueueIsToldAtOnceAndStreamsWait) {
   start({"storage.channels.work=1", "storage.cache_bytes=0"});
   start_workers();
   const base::ObjectId id = put("queued");
-  const Found there = found(id);
+  const LocatedObject there = found(id);
   get_worker_.reset();
-  ReadWish wish{.offset = 0, .length = 6, .deadline = soon(), .when_full = kit::WhenFull::Refuse};
-  Asked<Result<volume::Piece>> queued(node_.core(), core_->read(there, wish));
+  ReadRequest asked{
+      .offset = 0, .length = 6, .deadline = soon(), .when_full = kit::WhenFull::Refuse};
+  Asked<Result<volume::Piece>> queued(node_.core(), core_->read(there, asked));
   world_.run_for(1s);
-  EXPECT_EQ(get(core_->read(there, wish)).error().code, Code::Busy);
+  EXPECT_EQ(get(core_->read(there, asked)).error().code, Code::Busy);
   EXPECT_EQ(core_->check_room().error().code, Code::Busy);
-  wish.when_full = kit::WhenFull::Wait;
-  Asked<Result<volume::Piece>> waiting(node_.core(), core_->read(there, wish));
+  asked.when_full = kit::WhenFull::Wait;
+  Asked<Result<volume::Piece>> waiting(node_.core(), core_->read(there, asked));
   world_.run_for(1s);
   EXPECT_FALSE(waiting.done());
   get_worker_.emplace(node_.core(), core_->get_worker({}));
@@ -316,11 +318,12 @@ TEST_F(CoreTest, WorkNobodyWaitsForIsSkipped) {
   start({"storage.cache_bytes=0"});
   start_workers();
   const base::ObjectId id = put("unwanted");
-  const Found there = found(id);
+  const LocatedObject there = found(id);
   get_worker_.reset();
-  ReadWish wish{.offset = 0, .length = 8, .deadline = soon(), .when_full = kit::WhenFull::Refuse};
+  ReadRequest asked{
+      .offset = 0, .length = 8, .deadline = soon(), .when_full = kit::WhenFull::Refuse};
   {
-    const Asked<Result<volume::Piece>> gone(node_.core(), core_->read(there, wish));
+    const Asked<Result<volume::Piece>> gone(node_.core(), core_->read(there, asked));
     world_.run_for(1s);
   }
   get_worker_.emplace(node_.core(), core_->get_worker({}));
@@ -375,10 +378,10 @@ TEST_F(CoreTest, WhatOthersHoldStaysInMemoryAndOnTheVolume) {
   ASSERT_TRUE(get(core_->load(found(id), soon())));
   EXPECT_EQ(get(core_->remove({id, "c"}, soon())).error().code, Code::NotFound);
   ASSERT_TRUE(get(core_->remove({id, "a"}, soon())));
-  EXPECT_NE(core_->hot(id), nullptr);
+  EXPECT_NE(core_->cached(id), nullptr);
   EXPECT_EQ(get(core_->remove({id, "a"}, soon())).error().code, Code::NotFound);
   ASSERT_TRUE(get(core_->remove({id, "b"}, soon())));
-  EXPECT_EQ(core_->hot(id), nullptr);
+  EXPECT_EQ(core_->cached(id), nullptr);
   EXPECT_EQ(get(core_->locate(id)).error().code, Code::NotFound);
 }
 
@@ -425,7 +428,7 @@ TEST_F(CoreTest, ObjectsGoWhereThereIsRoomAndAreStoredOnce) {
   start({}, {10 * base::kMiB, 20 * base::kMiB});
   start_workers();
   const base::ObjectId id = put(noise(base::kMiB));
-  EXPECT_EQ(found(id).at.volume, volumes_[1]);
+  EXPECT_EQ(found(id).volume, volumes_[1]);
   for (std::size_t i = 1; i <= 12; ++i) put(noise(base::kMiB - i));
   EXPECT_GT(volumes_[0]->stats().objects, 0U);
   EXPECT_LT(volumes_[1]->stats().free_bytes, 12 * base::kMiB);

@@ -88,12 +88,12 @@ Task<Result<Quotas::Reservation>> Core::reserve(std::string tenant, std::uint64_
   co_return reserved;
 }
 
-Task<Result<Stored>> Core::put(NewBytes wish, runtime::Deadline deadline) {
+Task<Result<Stored>> Core::put(NewBytes asked, runtime::Deadline deadline) {
   PutJob job;
-  job.bytes = std::move(wish.bytes);
-  job.expected = wish.expected;
-  job.tenant = std::move(wish.tenant);
-  job.origin = std::move(wish.origin);
+  job.bytes = std::move(asked.bytes);
+  job.expected = asked.expected;
+  job.tenant = std::move(asked.tenant);
+  job.origin = std::move(asked.origin);
   job.announced = coming_writes_.announce();
   job.deadline = deadline;
   const auto added = co_await work_.ask(std::move(job), kit::WhenFull::Refuse);
@@ -133,7 +133,7 @@ Task<Result<void>> Core::remove(volume::Removal removal, Call call) {
   bool removed = false;
   base::Error why(Code::NotFound, "no object is stored under this address");
   for (const auto& volume : volumes_.all()) {
-    const Result<volume::Located> at = co_await volume->locate(removal.id);
+    const Result<volume::ObjectHandle> at = co_await volume->locate(removal.id);
     if (!at && at.error().code == Code::NotFound) continue;
     if (!at && at.error().code != Code::IntegrityFail) {
       why = at.error();
@@ -172,7 +172,7 @@ Task<void> Core::run(RemoveJob job) {
   co_await job.volume->remove(std::move(job.removal), job.deadline, std::move(*job.reply));
 }
 
-Task<Result<volume::Upload>> Core::begin_upload(UploadWish wish, runtime::Deadline deadline) {
+Task<Result<volume::Upload>> Core::begin_upload(NewUpload asked, runtime::Deadline deadline) {
   struct Beginning {
     std::atomic<std::uint64_t>& count;
     const std::uint64_t before = count.fetch_add(1, std::memory_order_relaxed);
@@ -186,26 +186,26 @@ Task<Result<volume::Upload>> Core::begin_upload(UploadWish wish, runtime::Deadli
                        .with("limit", std::to_string(uploads_.max_open()))
                        .with("asked", "1"));
   }
-  volume::Volume* const volume = volumes_.roomiest();
+  volume::Volume* const volume = volumes_.most_free();
   const std::uint64_t free_bytes = volume->stats().free_bytes;
-  if (wish.length > free_bytes) {
+  if (asked.length > free_bytes) {
     const std::string kept = memory_ != nullptr ? " of storage.cache_bytes"
                                                 : ", of which storage.min_free_bytes is kept";
-    const std::string message = "there is no room for " + base::about(wish.length) + ": " +
+    const std::string message = "there is no room for " + base::about(asked.length) + ": " +
                                 base::about(free_bytes) + " are free" + kept;
     co_return fail(base::Error(Code::StorageFull, message)
-                       .with("length", std::to_string(wish.length))
+                       .with("length", std::to_string(asked.length))
                        .with("free_bytes", std::to_string(free_bytes)));
   }
-  auto reserved = co_await reserve(wish.tenant, wish.length, wish.expected);
+  auto reserved = co_await reserve(asked.tenant, asked.length, asked.expected);
   if (!reserved) co_return fail(reserved.error());
   volume::Upload upload;
   upload.id =
       volume::UploadId(static_cast<std::uint64_t>(host_.clock.unix_ms()),
                        static_cast<std::uint16_t>(host_.random.next()), host_.random.next());
-  upload.length = wish.length;
-  upload.expected = wish.expected;
-  upload.tenant = std::move(wish.tenant);
+  upload.length = asked.length;
+  upload.expected = asked.expected;
+  upload.tenant = std::move(asked.tenant);
   upload.expires_unix_s = now_s() + expire_after_s_.load(std::memory_order_relaxed);
   BeginJob job;
   job.volume = volume;

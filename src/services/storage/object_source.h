@@ -6,13 +6,13 @@
 #include <memory>
 
 #include "http/response.h"
-#include "services/storage/api.h"
+#include "services/storage/object_store.h"
 
 namespace ron::storage {
 
 // A range of an object that was located.
-struct Stretch {
-  Found found;
+struct ObjectRange {
+  LocatedObject object;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
 };
@@ -27,20 +27,20 @@ std::uint64_t piece_length(std::uint64_t offset, std::uint64_t left, std::uint64
 // piece that is being read.
 class ObjectSource final : public http::BodySource {
  public:
-  ObjectSource(Api& api, Stretch stretch, volume::Piece first);
+  ObjectSource(ObjectStore& store, ObjectRange range, volume::Piece first);
 
   // Cancel-safe.
   platform::Task<base::Result<base::ByteView>> next() override;
 
  private:
-  Api& api_;
-  Stretch left_;
+  ObjectStore& store_;
+  ObjectRange left_;
   volume::Piece piece_;
   bool first_ = true;
 };
 
-// The answer's body: the piece itself if it is all of the stretch, else a source that begins with
+// The answer's body: the piece itself if it is all of the range, else a source that begins with
 // it.
-void set_body(http::Response& response, Api& api, Stretch stretch, volume::Piece first);
+void set_body(http::Response& response, ObjectStore& store, ObjectRange range, volume::Piece first);
 
 }  // namespace ron::storage

@@ -50,8 +50,9 @@ class RamVolume final : public volume::Volume {
   RamVolume(std::uint64_t capacity_bytes, platform::SendArena& arena, const platform::Clock& clock);
   ~RamVolume() override;
 
-  platform::Task<base::Result<volume::Located>> locate(base::ObjectId id) override;
-  platform::Task<base::Result<volume::Piece>> read(volume::Located object, std::uint64_t offset,
+  platform::Task<base::Result<volume::ObjectHandle>> locate(base::ObjectId id) override;
+  platform::Task<base::Result<volume::Piece>> read(volume::ObjectHandle object,
+                                                   std::uint64_t offset,
                                                    std::uint64_t length) override;
   platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant) override;
   platform::Task<base::Result<volume::Holders>> holders(base::ObjectId id,
@@ -87,7 +88,7 @@ class RamVolume final : public volume::Volume {
   };
   using Uploads = RamUploads<LockedSync, base::Buffer, volume::Reply<volume::Added>>;
   struct LargeObject;
-  struct Place;
+  struct HandleState;
   using LargePtr = std::shared_ptr<const LargeObject>;
   struct KeptLarge {
     LargePtr object;

@@ -79,13 +79,14 @@ struct OwnTag {
 };
 
 // What the client believes to be stored must be so before a write changes anything.
-Task<base::Result<void>> check_preconditions(Api* api, const Request* request, base::ObjectId id) {
+Task<base::Result<void>> check_preconditions(ObjectStore* store, const Request* request,
+                                             base::ObjectId id) {
   using http::KnownField;
   const http::RequestHead& head = *request->head;
   if (!head.has(KnownField::IfMatch) && !head.has(KnownField::IfNoneMatch)) {
     co_return base::Result<void>();
   }
-  const base::Result<Found> found = co_await api->locate(id);
+  const base::Result<LocatedObject> found = co_await store->locate(id);
   if (!found && found.error().code != Code::NotFound) co_return base::fail(found.error());
   const OwnTag own{id.text()};
   const auto tag = found ? std::optional(own.tag()) : std::nullopt;
@@ -146,8 +147,8 @@ Wanted wanted_bytes(const Request& request, const base::ObjectId& id, std::uint6
 
 // An object on a volume: the head from what is known of it, then all of it into memory or piece by
 // piece to the client.
-Task<Response> get_from_volume(Api* api, Request* request, base::ObjectId id) {
-  base::Result<Found> found = co_await api->locate(id);
+Task<Response> get_from_volume(ObjectStore* store, Request* request, base::ObjectId id) {
+  base::Result<LocatedObject> found = co_await store->locate(id);
   if (!found) co_return refuse(*request, found.error());
   Wanted wanted = wanted_bytes(*request, id, found->length());
   if (wanted.is_final) co_return std::move(wanted.response);
@@ -156,48 +157,49 @@ Task<Response> get_from_volume(Api* api, Request* request, base::ObjectId id) {
     wanted.response.source_bytes = wanted.length;
     co_return std::move(wanted.response);
   }
-  if (api->loads_whole(found->length())) {
-    const base::Result<ObjectPtr> object = co_await api->load(std::move(*found), request->deadline);
+  if (store->loads_whole(found->length())) {
+    const base::Result<ObjectPtr> object =
+        co_await store->load(std::move(*found), request->deadline);
     if (!object) co_return refuse(*request, object.error());
     co_return answer_from_memory(*request, *object);
   }
   if (wanted.length == 0) co_return std::move(wanted.response);
-  ReadWish wish;
-  wish.offset = wanted.offset;
-  wish.length = piece_length(wanted.offset, wanted.length, api->chunk_bytes());
-  wish.deadline = request->deadline;
-  base::Result<volume::Piece> first = co_await api->read(*found, wish);
+  ReadRequest asked;
+  asked.offset = wanted.offset;
+  asked.length = piece_length(wanted.offset, wanted.length, store->chunk_bytes());
+  asked.deadline = request->deadline;
+  base::Result<volume::Piece> first = co_await store->read(*found, asked);
   if (!first) co_return refuse(*request, first.error());
-  set_body(wanted.response, *api, {std::move(*found), wanted.offset, wanted.length},
+  set_body(wanted.response, *store, {std::move(*found), wanted.offset, wanted.length},
            std::move(*first));
   co_return std::move(wanted.response);
 }
 
-Task<Response> get_object(Api* api, Request* request) {
+Task<Response> get_object(ObjectStore* store, Request* request) {
   const auto id = base::ObjectId::parse(request->params[0]);
   if (!id) co_return refuse(*request, id.error());
-  const ObjectPtr object = api->hot(*id);
+  const ObjectPtr object = store->cached(*id);
   if (object) co_return answer_from_memory(*request, object);
-  co_return co_await get_from_volume(api, request, *id);
+  co_return co_await get_from_volume(store, request, *id);
 }
 
 // Reads the body and stores it; `expected` comes from the path of a PUT.
-Task<base::Result<Stored>> take_body(Api* api, Request* request,
+Task<base::Result<Stored>> take_body(ObjectStore* store, Request* request,
                                      std::optional<base::ObjectId> expected) {
   const base::Result<void> media = check_media(*request);
   if (!media) co_return base::fail(media.error());
-  const base::Result<void> room = api->check_room();
+  const base::Result<void> room = store->check_room();
   if (!room) co_return base::fail(room.error());
   if (expected) {
-    const base::Result<void> holds = co_await check_preconditions(api, request, *expected);
+    const base::Result<void> holds = co_await check_preconditions(store, request, *expected);
     if (!holds) co_return base::fail(holds.error());
   }
   base::Result<base::Buffer> body = co_await request->body->read_all();
   if (!body) co_return base::fail(std::move(body.error()));
   const base::Result<void> granted = check_grant(*request, body->size());
   if (!granted) co_return base::fail(granted.error());
-  NewBytes wish{std::move(*body), expected, request->tenant, origin_of(*request)};
-  co_return co_await api->put(std::move(wish), request->deadline);
+  NewBytes asked{std::move(*body), expected, request->tenant, origin_of(*request)};
+  co_return co_await store->put(std::move(asked), request->deadline);
 }
 
 Response stored_response(const Request& request, const base::Result<Stored>& stored) {
@@ -222,28 +224,28 @@ Response stored_response(const Request& request, const base::Result<Stored>& sto
   return response;
 }
 
-Task<Response> put_object(Api* api, Request* request) {
+Task<Response> put_object(ObjectStore* store, Request* request) {
   const auto id = base::ObjectId::parse(request->params[0]);
   if (!id) co_return refuse(*request, id.error());
-  const base::Result<Stored> stored = co_await take_body(api, request, *id);
+  const base::Result<Stored> stored = co_await take_body(store, request, *id);
   co_return stored_response(*request, stored);
 }
 
-Task<Response> post_object(Api* api, Request* request) {
-  const base::Result<Stored> stored = co_await take_body(api, request, std::nullopt);
+Task<Response> post_object(ObjectStore* store, Request* request) {
+  const base::Result<Stored> stored = co_await take_body(store, request, std::nullopt);
   co_return stored_response(*request, stored);
 }
 
-Task<Response> delete_object(Api* api, Request* request) {
+Task<Response> delete_object(ObjectStore* store, Request* request) {
   const auto id = base::ObjectId::parse(request->params[0]);
   if (!id) co_return refuse(*request, id.error());
-  const base::Result<Found> found = co_await api->locate(*id);
+  const base::Result<LocatedObject> found = co_await store->locate(*id);
   if (!found && found.error().code == Code::NotFound) co_return refuse(*request, found.error());
-  const base::Result<void> holds = co_await check_preconditions(api, request, *id);
+  const base::Result<void> holds = co_await check_preconditions(store, request, *id);
   if (!holds) co_return refuse(*request, holds.error());
   volume::Removal removal{*id, request->tenant};
   if (request->grant_full) removal.tenant.reset();
-  const base::Result<void> removed = co_await api->remove(std::move(removal), call_of(*request));
+  const base::Result<void> removed = co_await store->remove(std::move(removal), call_of(*request));
   if (!removed) co_return refuse(*request, removed.error());
   co_return no_content();
 }
@@ -286,31 +288,31 @@ base::Result<void> check_media(const Request& request) {
                         " -H \"Authorization: Bearer $TOKEN\"");
 }
 
-http::Handler bind_api(Api& api, ApiHandler handler) {
-  return [&api, handler](Request* request) { return handler(&api, request); };
+http::Handler bind_store(ObjectStore& store, StoreHandler handler) {
+  return [&store, handler](Request* request) { return handler(&store, request); };
 }
 
-void add_routes(http::Router& router, Api& api) {
+void add_routes(http::Router& router, ObjectStore& store) {
   using auth::Access;
   using auth::Scope;
   using http::Method;
   router.add({.method = Method::Get,
               .pattern = "/o/{addr}",
               .access = Access::read(),
-              .handler = bind_api(api, get_object)});
+              .handler = bind_store(store, get_object)});
   router.add({.method = Method::Put,
               .pattern = "/o/{addr}",
               .access = Access::needs(Scope::kStorageWrite),
-              .handler = bind_api(api, put_object)});
+              .handler = bind_store(store, put_object)});
   router.add({.method = Method::Post,
               .pattern = "/o",
               .access = Access::needs(Scope::kStorageWrite),
-              .handler = bind_api(api, post_object)});
+              .handler = bind_store(store, post_object)});
   router.add({.method = Method::Delete,
               .pattern = "/o/{addr}",
               .access = Access::needs(Scope::kStorageDelete).or_fully(Scope::kStorageAdmin),
-              .handler = bind_api(api, delete_object)});
-  add_upload_routes(router, api);
+              .handler = bind_store(store, delete_object)});
+  add_upload_routes(router, store);
 }
 
 }  // namespace ron::storage

@@ -16,7 +16,7 @@
 namespace ron::storage {
 
 // Adds what clients may ask to the router. A simulation puts its own between HTTP and the core.
-using RouteTable = std::function<void(http::Router&, Api&)>;
+using RouteTable = std::function<void(http::Router&, ObjectStore&)>;
 
 class Service final : public kit::ServiceBase {
  public:

@@ -29,10 +29,11 @@ class TestVolume final : public volume::Volume {
     for (auto& [removed, reply] : std::exchange(held_, {})) std::move(reply).send(removed);
   }
 
-  platform::Task<base::Result<volume::Located>> locate(base::ObjectId id) override {
+  platform::Task<base::Result<volume::ObjectHandle>> locate(base::ObjectId id) override {
     return inner_.locate(id);
   }
-  platform::Task<base::Result<volume::Piece>> read(volume::Located object, std::uint64_t offset,
+  platform::Task<base::Result<volume::Piece>> read(volume::ObjectHandle object,
+                                                   std::uint64_t offset,
                                                    std::uint64_t length) override {
     ++reads;
     read_lengths.push_back(length);

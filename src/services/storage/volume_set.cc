@@ -17,11 +17,11 @@ void VolumeSet::adopt(std::vector<std::unique_ptr<Volume>> volumes) {
   volumes_ = std::move(volumes);
 }
 
-Task<Result<OnVolume>> VolumeSet::locate(base::ObjectId id) {
+Task<Result<LocatedObject>> VolumeSet::locate(base::ObjectId id) {
   base::Error why(Code::NotFound, "no object is stored under this address");
   for (const auto& volume : volumes_) {
-    Result<volume::Located> found = co_await volume->locate(id);
-    if (found) co_return OnVolume{volume.get(), std::move(*found)};
+    Result<volume::ObjectHandle> found = co_await volume->locate(id);
+    if (found) co_return LocatedObject{volume.get(), std::move(*found), 0};
     if (found.error().code != Code::NotFound) why = std::move(found.error());
   }
   co_return fail(std::move(why));
@@ -31,14 +31,14 @@ Task<Volume*> VolumeSet::for_put(base::ObjectId id, std::string tenant) {
   Volume* there = nullptr;
   if (volumes_.size() > 1) {
     for (const auto& volume : volumes_) {
-      const Result<volume::Located> found = co_await volume->locate(id);
+      const Result<volume::ObjectHandle> found = co_await volume->locate(id);
       if (!found) continue;
       const Result<bool> held = co_await volume->holds(id, tenant);
       if (held && *held) co_return volume.get();
       if (there == nullptr) there = volume.get();
     }
   }
-  co_return there != nullptr ? there : roomiest();
+  co_return there != nullptr ? there : most_free();
 }
 
 Task<Result<bool>> VolumeSet::holds(base::ObjectId id, std::string tenant) {
@@ -72,7 +72,7 @@ Task<Result<volume::Holders>> VolumeSet::holders(base::ObjectId id, std::size_t 
   co_return all;
 }
 
-Volume* VolumeSet::roomiest() const {
+Volume* VolumeSet::most_free() const {
   if (volumes_.size() == 1) return volumes_.front().get();
   Volume* best = nullptr;
   std::tuple<bool, std::uint64_t> best_room;

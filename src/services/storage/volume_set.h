@@ -14,14 +14,20 @@
 #include "base/object_id.h"
 #include "base/result.h"
 #include "platform/task.h"
+#include "services/storage/cache.h"
 #include "volume/volume.h"
 
 namespace ron::storage {
 
-// An object and the volume that has it. Cheap to copy.
-struct OnVolume {
+// An object that was looked up: on which volume it is, and since when the memory tier may take it.
+// Cheap to copy.
+struct LocatedObject {
   volume::Volume* volume = nullptr;
-  volume::Located object;
+  volume::ObjectHandle handle;
+  ObjectCache::Ticket ticket = 0;
+
+  [[nodiscard]] const base::ObjectId& id() const noexcept { return handle.id; }
+  [[nodiscard]] std::uint64_t length() const noexcept { return handle.length; }
 };
 struct UploadOnVolume {
   volume::Volume* volume = nullptr;
@@ -41,7 +47,7 @@ class VolumeSet {
   }
 
   // NotFound only when every volume could say so. Cancel-safe.
-  platform::Task<base::Result<OnVolume>> locate(base::ObjectId id);
+  platform::Task<base::Result<LocatedObject>> locate(base::ObjectId id);
   // The volume a put of this object by this tenant goes to. Cancel-safe.
   platform::Task<volume::Volume*> for_put(base::ObjectId id, std::string tenant);
   // Whether the tenant holds the object somewhere. Cancel-safe.
@@ -50,7 +56,7 @@ class VolumeSet {
   platform::Task<base::Result<volume::Holders>> holders(base::ObjectId id, std::size_t most);
   // The writable volume with the most free bytes; the one with the most when none is writable, so
   // that it says why.
-  [[nodiscard]] volume::Volume* roomiest() const;
+  [[nodiscard]] volume::Volume* most_free() const;
   // As locate. Cancel-safe.
   platform::Task<base::Result<UploadOnVolume>> find_upload(volume::UploadId id);
   // In order of address, each once. Cancel-safe.
