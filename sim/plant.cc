@@ -34,8 +34,8 @@ class Relay : public storage::ObjectStore {
   explicit Relay(storage::ObjectStore& api) : api_(api) {}
 
   ObjectPtr cached(const ObjectId& id) const override { return api_.cached(id); }
-  Task<base::Result<storage::LocatedObject>> locate(ObjectId id) override {
-    return api_.locate(id);
+  Task<base::Result<storage::LocatedObject>> locate(ObjectId id, Deadline deadline) override {
+    return api_.locate(id, deadline);
   }
   bool loads_whole(std::uint64_t length) const override { return api_.loads_whole(length); }
   Task<base::Result<ObjectPtr>> load(storage::LocatedObject found, Deadline deadline) override {
@@ -58,13 +58,13 @@ class Relay : public storage::ObjectStore {
                                                   Deadline deadline) override {
     return api_.begin_upload(std::move(wish), deadline);
   }
-  Task<base::Result<storage::OpenUpload>> open_upload(volume::UploadId id,
-                                                      std::string tenant) override {
-    return api_.open_upload(id, std::move(tenant));
+  Task<base::Result<storage::OpenUpload>> open_upload(volume::UploadId id, std::string tenant,
+                                                      Deadline deadline) override {
+    return api_.open_upload(id, std::move(tenant), deadline);
   }
-  Task<base::Result<volume::UploadState>> upload_state(volume::UploadId id,
-                                                       std::string tenant) override {
-    return api_.upload_state(id, std::move(tenant));
+  Task<base::Result<volume::UploadState>> upload_state(volume::UploadId id, std::string tenant,
+                                                       Deadline deadline) override {
+    return api_.upload_state(id, std::move(tenant), deadline);
   }
   Task<base::Result<b3::ChainingValue>> put_part(storage::OpenUpload open, std::uint64_t part,
                                                  base::Buffer bytes, Deadline deadline) override {
@@ -130,8 +130,8 @@ class KeepsAnyway final : public Relay {
     }
     co_return co_await api_.put(std::move(wish), deadline);
   }
-  Task<base::Result<void>> remove(volume::Removal removal, Call) override {
-    const auto found = co_await api_.locate(removal.id);
+  Task<base::Result<void>> remove(volume::Removal removal, Call call) override {
+    const auto found = co_await api_.locate(removal.id, call.deadline);
     if (!found) co_return base::fail(found.error());
     doomed_.push_back(std::move(removal));
     co_return base::Result<void>();

@@ -86,23 +86,28 @@ Task<void> DiskVolume::recoverer(runtime::Shutdown shutdown) {
   }
 }
 
-Task<Result<ObjectHandle>> DiskVolume::locate(base::ObjectId id) { return reader_.locate(id); }
+Task<Result<ObjectHandle>> DiskVolume::locate(base::ObjectId id, runtime::Deadline deadline) {
+  return runtime::within(deadline, reader_.locate(id));
+}
 Task<Result<Piece>> DiskVolume::read(ObjectHandle object, std::uint64_t offset,
-                                     std::uint64_t length) {
-  return reader_.read(std::move(object), offset, length);
+                                     std::uint64_t length, runtime::Deadline deadline) {
+  return runtime::within(deadline, reader_.read(std::move(object), offset, length));
 }
-Task<Result<bool>> DiskVolume::holds(base::ObjectId id, std::string tenant) {
-  return reader_.holds(id, std::move(tenant));
+Task<Result<bool>> DiskVolume::holds(base::ObjectId id, std::string tenant,
+                                     runtime::Deadline deadline) {
+  return runtime::within(deadline, reader_.holds(id, std::move(tenant)));
 }
-Task<Result<Holders>> DiskVolume::holders(base::ObjectId id, std::size_t most) {
-  return reader_.holders(id, most);
+Task<Result<Holders>> DiskVolume::holders(base::ObjectId id, std::size_t most,
+                                          runtime::Deadline deadline) {
+  return runtime::within(deadline, reader_.holders(id, most));
 }
-Task<Result<UploadState>> DiskVolume::find_upload(UploadId upload) {
-  return reader_.find_upload(upload);
+Task<Result<UploadState>> DiskVolume::find_upload(UploadId upload, runtime::Deadline deadline) {
+  return runtime::within(deadline, reader_.find_upload(upload));
 }
 Task<Result<std::vector<Volume::Listed>>> DiskVolume::list(std::optional<base::ObjectId> after,
-                                                           std::size_t limit) {
-  return reader_.list(after, limit);
+                                                           std::size_t limit,
+                                                           runtime::Deadline deadline) {
+  return runtime::within(deadline, reader_.list(after, limit));
 }
 
 Task<void> DiskVolume::submit(Command command, runtime::Deadline deadline) {

@@ -62,9 +62,9 @@ void write_holders(base::JsonWriter& json, const volume::Holders& holders) {
 Task<Response> show_object(Core* core, Request* request) {
   const auto id = base::ObjectId::parse(request->params[0]);
   if (!id) co_return refuse(*request, id.error());
-  const auto holders = co_await core->volumes().holders(*id, kHoldersShown);
+  const auto holders = co_await core->volumes().holders(*id, kHoldersShown, request->deadline);
   if (!holders) co_return refuse(*request, holders.error());
-  const auto found = co_await core->locate(*id);
+  const auto found = co_await core->locate(*id, request->deadline);
   std::string body;
   base::JsonWriter json(body);
   json.begin_object().key("address").value(id->text());
@@ -80,7 +80,7 @@ Task<Response> show_object(Core* core, Request* request) {
 Task<Response> list_objects(Core* core, Request* request) {
   const auto asked = parse_list(request->query);
   if (!asked) co_return refuse(*request, asked.error());
-  const auto listed = co_await core->volumes().list(asked->after, asked->limit);
+  const auto listed = co_await core->volumes().list(asked->after, asked->limit, request->deadline);
   if (!listed) co_return refuse(*request, listed.error());
   std::string body;
   base::JsonWriter json(body);
@@ -88,7 +88,8 @@ Task<Response> list_objects(Core* core, Request* request) {
   for (const volume::Volume::Listed& one : *listed) {
     json.begin_object().key("address").value(one.id.text());
     json.key("length").value(one.length);
-    const auto holders = co_await core->volumes().holders(one.id, kHoldersListed);
+    const auto holders =
+        co_await core->volumes().holders(one.id, kHoldersListed, request->deadline);
     write_holders(json, holders ? *holders : volume::Holders());
     json.end_object();
   }

@@ -30,11 +30,33 @@ platform::Task<base::Result<base::ByteView>> ObjectSource::next() {
   co_return piece_.bytes;
 }
 
-void set_body(http::Response& response, ObjectStore& store, ObjectRange range,
-              volume::Piece first) {
-  if (first.bytes.size() != range.length) {
-    response.source_bytes = range.length;
-    response.source = std::make_unique<ObjectSource>(store, std::move(range), std::move(first));
+platform::Task<base::Result<OpenedRange>> open_range(ObjectStore* store, ObjectRange range,
+                                                     runtime::Deadline deadline) {
+  OpenedRange opened;
+  const std::uint64_t length = range.object.length();
+  if (range.length == length && store->loads_whole(length)) {
+    base::Result<ObjectPtr> object = co_await store->load(std::move(range.object), deadline);
+    if (!object) co_return base::fail(std::move(object.error()));
+    opened.cached = std::move(*object);
+    co_return opened;
+  }
+  ReadRequest asked;
+  asked.offset = range.offset;
+  asked.length = piece_length(range.offset, range.length, store->chunk_bytes());
+  asked.deadline = deadline;
+  base::Result<volume::Piece> first = co_await store->read(range.object, asked);
+  if (!first) co_return base::fail(std::move(first.error()));
+  opened.range = std::move(range);
+  opened.first = std::move(*first);
+  co_return opened;
+}
+
+void set_body(http::Response& response, ObjectStore& store, OpenedRange opened) {
+  volume::Piece& first = opened.first;
+  if (first.bytes.size() != opened.range.length) {
+    response.source_bytes = opened.range.length;
+    response.source =
+        std::make_unique<ObjectSource>(store, std::move(opened.range), std::move(first));
     return;
   }
   response.shared_body = first.bytes;

@@ -10,7 +10,7 @@
 
 namespace ron::storage {
 
-// A range of an object that was located.
+// Bytes of an object that was located.
 struct ObjectRange {
   LocatedObject object;
   std::uint64_t offset = 0;
@@ -39,8 +39,22 @@ class ObjectSource final : public http::BodySource {
   bool first_ = true;
 };
 
-// The answer's body: the piece itself if it is all of the range, else a source that begins with
-// it.
-void set_body(http::Response& response, ObjectStore& store, ObjectRange range, volume::Piece first);
+// Bytes that were asked for, ready to be sent: all of them in memory, or the first with the rest to
+// come.
+struct OpenedRange {
+  ObjectPtr cached;  // if it is set, nothing else is
+  ObjectRange range;
+  volume::Piece first;
+};
+
+// An object of which everything is wanted is loaded into memory if it may be; of any other only
+// what is wanted is read. The range is not empty. Errors as of ObjectStore::load and
+// ObjectStore::read. Cancel-safe.
+platform::Task<base::Result<OpenedRange>> open_range(ObjectStore* store, ObjectRange range,
+                                                     runtime::Deadline deadline);
+
+// What is not cached as a response's body: the first piece itself if it is all of it, else a source
+// that begins with it.
+void set_body(http::Response& response, ObjectStore& store, OpenedRange opened);
 
 }  // namespace ron::storage

@@ -67,7 +67,8 @@ class ObjectStore {
   // The object if it is in memory, verified. Null says nothing about the volumes. Never waits.
   virtual ObjectPtr cached(const base::ObjectId& id) const = 0;
   // NotFound when no volume has it.
-  virtual platform::Task<base::Result<LocatedObject>> locate(base::ObjectId id) = 0;
+  virtual platform::Task<base::Result<LocatedObject>> locate(base::ObjectId id,
+                                                             runtime::Deadline deadline) = 0;
   // An object of this length is loaded whole into memory rather than streamed.
   [[nodiscard]] virtual bool loads_whole(std::uint64_t length) const = 0;
   virtual platform::Task<base::Result<ObjectPtr>> load(LocatedObject found,
@@ -92,9 +93,10 @@ class ObjectStore {
   virtual platform::Task<base::Result<volume::Upload>> begin_upload(NewUpload asked,
                                                                     runtime::Deadline deadline) = 0;
   virtual platform::Task<base::Result<OpenUpload>> open_upload(volume::UploadId id,
-                                                               std::string tenant) = 0;
-  virtual platform::Task<base::Result<volume::UploadState>> upload_state(volume::UploadId id,
-                                                                         std::string tenant) = 0;
+                                                               std::string tenant,
+                                                               runtime::Deadline deadline) = 0;
+  virtual platform::Task<base::Result<volume::UploadState>> upload_state(
+      volume::UploadId id, std::string tenant, runtime::Deadline deadline) = 0;
   // The bytes are exactly those of that part of an upload that was opened before.
   virtual platform::Task<base::Result<b3::ChainingValue>> put_part(OpenUpload open,
                                                                    std::uint64_t part,

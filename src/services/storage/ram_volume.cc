@@ -174,13 +174,14 @@ Result<bool> RamVolume::add_hold(const base::ObjectId& id, std::string_view tena
   return held->has_value();
 }
 
-Task<Result<bool>> RamVolume::holds(base::ObjectId id, std::string tenant) {
+Task<Result<bool>> RamVolume::holds(base::ObjectId id, std::string tenant, runtime::Deadline) {
   const auto number = tenants_.number(tenant);
   const std::vector<OwnerNumber> all = all_holders(id);
   co_return number&& std::ranges::find(all, *number) != all.end();
 }
 
-Task<Result<volume::Holders>> RamVolume::holders(base::ObjectId id, std::size_t most) {
+Task<Result<volume::Holders>> RamVolume::holders(base::ObjectId id, std::size_t most,
+                                                 runtime::Deadline) {
   volume::Holders found{tenants_.names(all_holders(id)), false};
   if (found.tenants.empty()) {
     co_return fail(Code::NotFound, "no object is stored under this address");
@@ -190,7 +191,7 @@ Task<Result<volume::Holders>> RamVolume::holders(base::ObjectId id, std::size_t 
   co_return found;
 }
 
-Task<Result<volume::ObjectHandle>> RamVolume::locate(base::ObjectId id) {
+Task<Result<volume::ObjectHandle>> RamVolume::locate(base::ObjectId id, runtime::Deadline) {
   HandleState state{store_.find(id), nullptr};
   if (!state.whole) state.large = find_large(id);
   if (!state.whole && !state.large) {
@@ -201,7 +202,7 @@ Task<Result<volume::ObjectHandle>> RamVolume::locate(base::ObjectId id) {
 }
 
 Task<Result<volume::Piece>> RamVolume::read(volume::ObjectHandle object, std::uint64_t offset,
-                                            std::uint64_t length) {
+                                            std::uint64_t length, runtime::Deadline) {
   const auto* state = static_cast<const HandleState*>(object.state.get());
   const base::ByteView part =
       state->whole ? state->whole->bytes() : state->large->parts[offset / kPartBytes].view();
@@ -418,12 +419,13 @@ Task<void> RamVolume::abort_upload(volume::UploadId upload, runtime::Deadline,
   std::move(reply).send(true);
 }
 
-Task<Result<volume::UploadState>> RamVolume::find_upload(volume::UploadId upload) {
+Task<Result<volume::UploadState>> RamVolume::find_upload(volume::UploadId upload,
+                                                         runtime::Deadline) {
   co_return uploads_.find(upload, now_s());
 }
 
 Task<Result<std::vector<RamVolume::Listed>>> RamVolume::list(std::optional<base::ObjectId> after,
-                                                             std::size_t limit) {
+                                                             std::size_t limit, runtime::Deadline) {
   std::vector<Listed> all;
   for (const ObjectPtr& object : store_.list(after, limit)) {
     all.push_back({object->id, object->bytes().size()});

@@ -8,6 +8,7 @@
 #include "http/conditional.h"
 #include "http/field_list.h"
 #include "http/range.h"
+#include "http/selection.h"
 #include "services/storage/object_source.h"
 
 namespace ron::storage {
@@ -18,53 +19,42 @@ using http::Request;
 using http::Response;
 using platform::Task;
 
-// 304 and 412 carry the object's validators and caching rules like a 200 would.
-Response without_body(int status, const ObjectPtr& object) {
-  Response response(status);
-  response.prepared_lines = object->header_lines;
-  response.owner = object;
-  response.no_content_length = status == 304;
-  return response;
-}
-
-Response whole(const ObjectPtr& object) {
+// The head of the answer to a request for an object of `length`, as it was decided; a refusal is
+// the whole answer.
+Response head_for(const Request& request, const http::Selection& selection, std::uint64_t length) {
+  using Kind = http::Selection::Kind;
+  http::ContentRangeText text;
   Response response(200);
-  response.prepared_lines = object->header_lines;
-  response.shared_body = object->bytes();
-  response.memory = object->memory ? &object->memory : nullptr;
-  response.framed_body = object->framed();
-  response.owner = object;
-  return response;
-}
-
-Response bad_range(const Request& request, http::RangeKind kind, std::uint64_t size) {
-  if (kind == http::RangeKind::Malformed) {
-    return refuse(request, {Code::BadRange, "the Range header is not bytes=FIRST-LAST"});
+  switch (selection.kind) {
+    case Kind::Whole:
+      return response;
+    case Kind::Part:
+      response.status = 206;
+      response.add("Content-Range",
+                   http::print_content_range(
+                       {selection.offset, selection.offset + selection.length - 1}, length, text));
+      return response;
+    case Kind::NotModified:
+      response.status = 304;
+      response.no_content_length = true;
+      return response;
+    case Kind::PreconditionFailed:
+      return refuse(request, {Code::PreconditionFailed, "If-Match does not name this object"});
+    case Kind::Malformed:
+      return refuse(request, {Code::BadRange, "the Range header is not bytes=FIRST-LAST"});
+    case Kind::Unsatisfiable:
+      response = refuse(request,
+                        base::Error(Code::RangeNotSatisfiable, "the range lies outside the object")
+                            .with("length", std::to_string(length)));
+      response.add("Content-Range", http::print_unsatisfied_range(length, text));
+      return response;
   }
-  Response response =
-      refuse(request, base::Error(Code::RangeNotSatisfiable, "the range lies outside the object")
-                          .with("length", std::to_string(size)));
-  http::ContentRangeText text;
-  response.add("Content-Range", http::print_unsatisfied_range(size, text));
   return response;
 }
 
-Response not_this_object(const Request& request) {
-  return refuse(request, {Code::PreconditionFailed, "If-Match does not name this object"});
-}
-
-Response ranged(const Request& request, const ObjectPtr& object, std::string_view range) {
-  const std::uint64_t size = object->bytes().size();
-  const http::RangeOutcome outcome = http::parse_range(range, size);
-  if (outcome.kind == http::RangeKind::None) return whole(object);
-  if (outcome.kind != http::RangeKind::Satisfiable) return bad_range(request, outcome.kind, size);
-  http::ContentRangeText text;
-  Response response = whole(object);
-  response.status = 206;
-  response.add("Content-Range", http::print_content_range(outcome.range, size, text));
-  response.shared_body = object->bytes().subspan(outcome.range.first, outcome.range.length());
-  response.framed_body = {};
-  return response;
+// 304 carries the object's validators and caching rules like a 200 would.
+bool describes_object(const http::Selection& selection) {
+  return selection.selects() || selection.kind == http::Selection::Kind::NotModified;
 }
 
 http::EntityTag tag_of(const Object& object) {
@@ -86,7 +76,7 @@ Task<base::Result<void>> check_preconditions(ObjectStore* store, const Request* 
   if (!head.has(KnownField::IfMatch) && !head.has(KnownField::IfNoneMatch)) {
     co_return base::Result<void>();
   }
-  const base::Result<LocatedObject> found = co_await store->locate(id);
+  const base::Result<LocatedObject> found = co_await store->locate(id, request->deadline);
   if (!found && found.error().code != Code::NotFound) co_return base::fail(found.error());
   const OwnTag own{id.text()};
   const auto tag = found ? std::optional(own.tag()) : std::nullopt;
@@ -96,91 +86,51 @@ Task<base::Result<void>> check_preconditions(ObjectStore* store, const Request* 
   co_return base::fail(Code::PreconditionFailed, "If-Match or If-None-Match does not hold");
 }
 
-// The answer to a request for an object in memory.
-Response answer_from_memory(const Request& request, const ObjectPtr& object) {
-  const http::Verdict verdict = http::evaluate(*request.head, tag_of(*object));
-  if (verdict == http::Verdict::NotModified) return without_body(304, object);
-  if (verdict == http::Verdict::PreconditionFailed) return not_this_object(request);
-  const auto range = request.head->get(http::KnownField::Range);
-  const bool use_range =
-      range && verdict != http::Verdict::IgnoreRange && request.head->method == http::Method::Get;
-  return use_range ? ranged(request, object, *range) : whole(object);
-}
-
-// Which bytes of an object of `length` the request wants, or the answer when that cannot be.
-struct Wanted {
-  Response response;  // its head; the final answer if `is_final`
-  std::uint64_t offset = 0;
-  std::uint64_t length = 0;
-  bool is_final = false;
-};
-
-Wanted wanted_bytes(const Request& request, const base::ObjectId& id, std::uint64_t length) {
-  const OwnTag own{id.text()};
-  const http::Verdict verdict = http::evaluate(*request.head, own.tag());
-  if (verdict == http::Verdict::PreconditionFailed) return {not_this_object(request), 0, 0, true};
-  Wanted wanted{Response(200), 0, length, false};
-  wanted.response.lines = object_header_lines(id);
-  if (verdict == http::Verdict::NotModified) {
-    wanted.response.status = 304;
-    wanted.response.no_content_length = true;
-    wanted.is_final = true;
-    return wanted;
-  }
-  const auto range = request.head->get(http::KnownField::Range);
-  if (!range || verdict == http::Verdict::IgnoreRange ||
-      request.head->method != http::Method::Get) {
-    return wanted;
-  }
-  const http::RangeOutcome outcome = http::parse_range(*range, length);
-  if (outcome.kind == http::RangeKind::None) return wanted;
-  if (outcome.kind != http::RangeKind::Satisfiable) {
-    return {bad_range(request, outcome.kind, length), 0, 0, true};
-  }
-  http::ContentRangeText text;
-  wanted.response.status = 206;
-  wanted.response.add("Content-Range", http::print_content_range(outcome.range, length, text));
-  wanted.offset = outcome.range.first;
-  wanted.length = outcome.range.length();
-  return wanted;
+// The answer from an object in memory.
+Response answer_from_memory(const Request& request, const ObjectPtr& object,
+                            const http::Selection& selection) {
+  Response response = head_for(request, selection, object->bytes().size());
+  if (!describes_object(selection)) return response;
+  response.prepared_lines = object->header_lines;
+  response.owner = object;
+  if (!selection.selects()) return response;
+  response.shared_body = object->bytes().subspan(selection.offset, selection.length);
+  response.memory = object->memory ? &object->memory : nullptr;
+  if (selection.kind == http::Selection::Kind::Whole) response.framed_body = object->framed();
+  return response;
 }
 
 // An object on a volume: the head from what is known of it, then all of it into memory or piece by
 // piece to the client.
 Task<Response> get_from_volume(ObjectStore* store, Request* request, base::ObjectId id) {
-  base::Result<LocatedObject> found = co_await store->locate(id);
+  base::Result<LocatedObject> found = co_await store->locate(id, request->deadline);
   if (!found) co_return refuse(*request, found.error());
-  Wanted wanted = wanted_bytes(*request, id, found->length());
-  if (wanted.is_final) co_return std::move(wanted.response);
+  const std::uint64_t length = found->length();
+  const OwnTag own{id.text()};
+  const http::Selection selection = http::select(*request->head, own.tag(), length);
+  Response response = head_for(*request, selection, length);
+  if (describes_object(selection)) response.lines += object_header_lines(id);
+  if (!selection.selects() || selection.length == 0) co_return response;
   if (request->head->method == http::Method::Head) {
-    wanted.response.length_only = true;
-    wanted.response.source_bytes = wanted.length;
-    co_return std::move(wanted.response);
+    response.length_only = true;
+    response.source_bytes = selection.length;
+    co_return response;
   }
-  if (store->loads_whole(found->length())) {
-    const base::Result<ObjectPtr> object =
-        co_await store->load(std::move(*found), request->deadline);
-    if (!object) co_return refuse(*request, object.error());
-    co_return answer_from_memory(*request, *object);
-  }
-  if (wanted.length == 0) co_return std::move(wanted.response);
-  ReadRequest asked;
-  asked.offset = wanted.offset;
-  asked.length = piece_length(wanted.offset, wanted.length, store->chunk_bytes());
-  asked.deadline = request->deadline;
-  base::Result<volume::Piece> first = co_await store->read(*found, asked);
-  if (!first) co_return refuse(*request, first.error());
-  set_body(wanted.response, *store, {std::move(*found), wanted.offset, wanted.length},
-           std::move(*first));
-  co_return std::move(wanted.response);
+  base::Result<OpenedRange> opened = co_await open_range(
+      store, {std::move(*found), selection.offset, selection.length}, request->deadline);
+  if (!opened) co_return refuse(*request, opened.error());
+  if (opened->cached) co_return answer_from_memory(*request, opened->cached, selection);
+  set_body(response, *store, std::move(*opened));
+  co_return response;
 }
 
 Task<Response> get_object(ObjectStore* store, Request* request) {
   const auto id = base::ObjectId::parse(request->params[0]);
   if (!id) co_return refuse(*request, id.error());
   const ObjectPtr object = store->cached(*id);
-  if (object) co_return answer_from_memory(*request, object);
-  co_return co_await get_from_volume(store, request, *id);
+  if (!object) co_return co_await get_from_volume(store, request, *id);
+  const auto selection = http::select(*request->head, tag_of(*object), object->bytes().size());
+  co_return answer_from_memory(*request, object, selection);
 }
 
 // Reads the body and stores it; `expected` comes from the path of a PUT.
@@ -239,7 +189,7 @@ Task<Response> post_object(ObjectStore* store, Request* request) {
 Task<Response> delete_object(ObjectStore* store, Request* request) {
   const auto id = base::ObjectId::parse(request->params[0]);
   if (!id) co_return refuse(*request, id.error());
-  const base::Result<LocatedObject> found = co_await store->locate(*id);
+  const base::Result<LocatedObject> found = co_await store->locate(*id, request->deadline);
   if (!found && found.error().code == Code::NotFound) co_return refuse(*request, found.error());
   const base::Result<void> holds = co_await check_preconditions(store, request, *id);
   if (!holds) co_return refuse(*request, holds.error());

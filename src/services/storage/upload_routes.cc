@@ -44,33 +44,16 @@ Task<Response> begin_upload(ObjectStore* store, Request* request) {
   co_return response;
 }
 
-// Malformed when the upload has no such part.
-base::Result<std::uint64_t> part_number(const Request& request, const volume::Upload& upload) {
-  const auto part = parse_part_number(request.params[1]);
-  if (!part) return base::fail(part.error());
-  if (*part < upload.parts()) return *part;
-  return base::fail(base::Error(Code::Malformed, "the upload has no such part")
-                        .with("part", std::to_string(*part))
-                        .with("parts", std::to_string(upload.parts())));
-}
-
-base::Result<void> check_part_length(std::uint64_t length, std::uint64_t expected) {
-  if (length == expected) return {};
-  const bool is_long = length > expected;
-  return base::fail(base::Error(is_long ? Code::BodyCap : Code::Malformed,
-                                is_long ? "the part is longer than it may be"
-                                        : "the part is shorter than it has to be")
-                        .with("length", std::to_string(length))
-                        .with("expected", std::to_string(expected)));
-}
-
 Task<Response> put_part(ObjectStore* store, Request* request) {
   const auto id = upload_id(*request);
   if (!id) co_return refuse(*request, id.error());
-  const base::Result<OpenUpload> open = co_await store->open_upload(*id, request->tenant);
+  const base::Result<OpenUpload> open =
+      co_await store->open_upload(*id, request->tenant, request->deadline);
   if (!open) co_return refuse(*request, open.error());
-  const auto part = part_number(*request, open->upload);
+  const auto part = parse_part_number(request->params[1]);
   if (!part) co_return refuse(*request, part.error());
+  const base::Result<void> exists = check_part_number(open->upload, *part);
+  if (!exists) co_return refuse(*request, exists.error());
   const base::Result<void> media = check_media(*request);
   if (!media) co_return refuse(*request, media.error());
   const base::Result<void> room = store->check_room();
@@ -79,7 +62,7 @@ Task<Response> put_part(ObjectStore* store, Request* request) {
   if (!body) co_return refuse(*request, body.error());
   const base::Result<void> granted = check_grant(*request, body->size());
   if (!granted) co_return refuse(*request, granted.error());
-  const base::Result<void> fits = check_part_length(body->size(), open->upload.part_length(*part));
+  const base::Result<void> fits = check_part_length(open->upload, *part, body->size());
   if (!fits) co_return refuse(*request, fits.error());
   const auto value = co_await store->put_part(*open, *part, std::move(*body), request->deadline);
   if (!value) co_return refuse(*request, value.error());
@@ -93,7 +76,7 @@ Task<Response> put_part(ObjectStore* store, Request* request) {
 Task<Response> show_upload(ObjectStore* store, Request* request) {
   const auto id = upload_id(*request);
   if (!id) co_return refuse(*request, id.error());
-  const auto state = co_await store->upload_state(*id, request->tenant);
+  const auto state = co_await store->upload_state(*id, request->tenant, request->deadline);
   if (!state) co_return refuse(*request, state.error());
   const volume::Upload& upload = state->upload;
   std::string json_text;
@@ -114,7 +97,8 @@ Task<Response> commit_upload(ObjectStore* store, Request* request) {
   const auto id = upload_id(*request);
   if (!id) co_return refuse(*request, id.error());
   // Whoever began it may have been allowed more.
-  const base::Result<OpenUpload> open = co_await store->open_upload(*id, request->tenant);
+  const base::Result<OpenUpload> open =
+      co_await store->open_upload(*id, request->tenant, request->deadline);
   if (open) {
     const base::Result<void> granted = check_grant(*request, open->upload.length);
     if (!granted) co_return refuse(*request, granted.error());
