@@ -29,17 +29,20 @@ constexpr std::array kPlants = {
 };
 
 // Does everything right; the mistakes below override one thing each.
-class Relay : public storage::Api {
+class Relay : public storage::ObjectStore {
  public:
-  explicit Relay(storage::Api& api) : api_(api) {}
+  explicit Relay(storage::ObjectStore& api) : api_(api) {}
 
-  ObjectPtr hot(const ObjectId& id) const override { return api_.hot(id); }
-  Task<base::Result<storage::Found>> locate(ObjectId id) override { return api_.locate(id); }
+  ObjectPtr cached(const ObjectId& id) const override { return api_.cached(id); }
+  Task<base::Result<storage::LocatedObject>> locate(ObjectId id, Deadline deadline) override {
+    return api_.locate(id, deadline);
+  }
   bool loads_whole(std::uint64_t length) const override { return api_.loads_whole(length); }
-  Task<base::Result<ObjectPtr>> load(storage::Found found, Deadline deadline) override {
+  Task<base::Result<ObjectPtr>> load(storage::LocatedObject found, Deadline deadline) override {
     return api_.load(std::move(found), deadline);
   }
-  Task<base::Result<volume::Piece>> read(storage::Found found, storage::ReadWish wish) override {
+  Task<base::Result<volume::Piece>> read(storage::LocatedObject found,
+                                         storage::ReadRequest wish) override {
     return api_.read(std::move(found), wish);
   }
   std::uint64_t chunk_bytes() const override { return api_.chunk_bytes(); }
@@ -51,17 +54,17 @@ class Relay : public storage::Api {
   Task<base::Result<void>> remove(volume::Removal removal, Call call) override {
     return api_.remove(std::move(removal), std::move(call));
   }
-  Task<base::Result<volume::Upload>> begin_upload(storage::UploadWish wish,
+  Task<base::Result<volume::Upload>> begin_upload(storage::NewUpload wish,
                                                   Deadline deadline) override {
     return api_.begin_upload(std::move(wish), deadline);
   }
-  Task<base::Result<storage::OpenUpload>> open_upload(volume::UploadId id,
-                                                      std::string tenant) override {
-    return api_.open_upload(id, std::move(tenant));
+  Task<base::Result<storage::OpenUpload>> open_upload(volume::UploadId id, std::string tenant,
+                                                      Deadline deadline) override {
+    return api_.open_upload(id, std::move(tenant), deadline);
   }
-  Task<base::Result<volume::UploadState>> upload_state(volume::UploadId id,
-                                                       std::string tenant) override {
-    return api_.upload_state(id, std::move(tenant));
+  Task<base::Result<volume::UploadState>> upload_state(volume::UploadId id, std::string tenant,
+                                                       Deadline deadline) override {
+    return api_.upload_state(id, std::move(tenant), deadline);
   }
   Task<base::Result<b3::ChainingValue>> put_part(storage::OpenUpload open, std::uint64_t part,
                                                  base::Buffer bytes, Deadline deadline) override {
@@ -77,7 +80,7 @@ class Relay : public storage::Api {
   }
 
  protected:
-  storage::Api& api_;
+  storage::ObjectStore& api_;
 };
 
 class AckEarly final : public Relay {
@@ -96,8 +99,8 @@ class AckEarly final : public Relay {
 class ShortKey final : public Relay {
  public:
   using Relay::Relay;
-  ObjectPtr hot(const ObjectId& id) const override {
-    ObjectPtr found = api_.hot(id);
+  ObjectPtr cached(const ObjectId& id) const override {
+    ObjectPtr found = api_.cached(id);
     if (!found) return found;
     ObjectPtr& remembered = last_[id.hash() % last_.size()];
     if (!remembered) remembered = std::move(found);
@@ -127,8 +130,8 @@ class KeepsAnyway final : public Relay {
     }
     co_return co_await api_.put(std::move(wish), deadline);
   }
-  Task<base::Result<void>> remove(volume::Removal removal, Call) override {
-    const auto found = co_await api_.locate(removal.id);
+  Task<base::Result<void>> remove(volume::Removal removal, Call call) override {
+    const auto found = co_await api_.locate(removal.id, call.deadline);
     if (!found) co_return base::fail(found.error());
     doomed_.push_back(std::move(removal));
     co_return base::Result<void>();
@@ -198,7 +201,7 @@ class LostWakeup final : public Relay {
   std::deque<std::shared_ptr<Ticket>> queue_;
 };
 
-std::unique_ptr<storage::Api> make_faulty(Plant plant, storage::Api& api) {
+std::unique_ptr<storage::ObjectStore> make_faulty(Plant plant, storage::ObjectStore& api) {
   switch (plant) {
     case Plant::AckEarly:
       return std::make_unique<AckEarly>(api);
@@ -224,7 +227,7 @@ std::unique_ptr<storage::Api> make_faulty(Plant plant, storage::Api& api) {
 // Answers whole objects piece by piece, all from one buffer.
 class Planted::Mangler {
  public:
-  explicit Mangler(storage::Api& api) : meters_("planted"), routes_(meters_) {
+  explicit Mangler(storage::ObjectStore& api) : meters_("planted"), routes_(meters_) {
     storage::add_routes(routes_, api);
   }
   Task<http::Response> get(http::Request* request) {
@@ -266,7 +269,7 @@ std::optional<Plant> plant_named(std::string_view name) noexcept {
   return found->plant;
 }
 
-Planted::Planted(Plant plant, http::Router& router, storage::Api& api)
+Planted::Planted(Plant plant, http::Router& router, storage::ObjectStore& api)
     : faulty_(make_faulty(plant, api)) {
   if (plant == Plant::SharedBuffer) {
     mangler_ = std::make_unique<Mangler>(api);

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "http/router.h"
-#include "services/storage/api.h"
+#include "services/storage/object_store.h"
 
 namespace ron::sim {
 
@@ -41,14 +41,14 @@ std::optional<Plant> plant_named(std::string_view name) noexcept;
 // The routes of svc-storage with one mistake. Outlives the router it was given.
 class Planted {
  public:
-  Planted(Plant plant, http::Router& router, storage::Api& api);
+  Planted(Plant plant, http::Router& router, storage::ObjectStore& api);
   Planted(const Planted&) = delete;
   Planted& operator=(const Planted&) = delete;
   ~Planted();
 
  private:
   class Mangler;
-  std::unique_ptr<storage::Api> faulty_;
+  std::unique_ptr<storage::ObjectStore> faulty_;
   std::unique_ptr<Mangler> mangler_;
 };
 

@@ -112,7 +112,8 @@ Task<void> ServerNode::live(std::shared_ptr<const config::Config> config) {
                                      .config = std::move(config),
                                      .credentials = {scene_.tokens.keyring, nullptr},
                                      .logs = &logs_},
-                   std::vector<std::string>(), [this](http::Router& router, storage::Api& api) {
+                   std::vector<std::string>(),
+                   [this](http::Router& router, storage::ObjectStore& api) {
                      planted_ = std::make_unique<Planted>(plant_, router, api);
                    });
   life_.emplace(node_.signals(), std::vector<kit::Service*>{&*service_}, hooks());

@@ -39,14 +39,16 @@ class Broadcast {
    public:
     explicit Subscription(Broadcast& owner) : owner_(&owner), cursor_(owner.state_.subscribe()) {}
 
-    // Cancel-safe: an aborted receive has consumed nothing.
+    // Yields like Mpsc::recv. Cancel-safe: an aborted receive has consumed nothing.
     platform::Task<std::expected<Received, Waited>> recv(Deadline deadline = {}) {
+      if (turn_is_over()) co_await platform::Yield();
       Slot slot;
       const Waited waited = co_await wait_for(RecvOp{this, &slot}, deadline);
       co_return take(waited, slot);
     }
     // The same, returning Stopped once a stop is requested and nothing is left. Cancel-safe.
     platform::Task<std::expected<Received, Waited>> recv_or_stop(Shutdown shutdown) {
+      if (turn_is_over()) co_await platform::Yield();
       Slot slot;
       const Waited waited = co_await wait_for(RecvOp{this, &slot}, Deadline(), std::move(shutdown));
       co_return take(waited, slot);
@@ -59,6 +61,7 @@ class Broadcast {
     };
     std::expected<Received, Waited> take(Waited waited, Slot& slot) {
       if (waited != Waited::Ready) return std::unexpected(waited);
+      count_item();
       if (slot.lagged.missed == 0) return Received(std::move(*slot.item));
       owner_->lagged_.add(slot.lagged.missed);
       owner_->dropped_.add(slot.lagged.missed);

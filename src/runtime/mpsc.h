@@ -57,20 +57,25 @@ class Mpsc {
     co_return std::unexpected(SendError<T>{kind, std::move(value)});
   }
 
-  // The next item of the lane, or why there is none: Closed (and drained) or TimedOut. Cancel-safe:
-  // no item is lost.
+  // The next item of the lane, or why there is none: Closed (and drained) or TimedOut. A receiver
+  // that never finds the lane empty yields when its core's turn is over. Cancel-safe: no item is
+  // lost.
   platform::Task<std::expected<T, Waited>> recv(Deadline deadline = {}, std::size_t lane = 0) {
+    if (turn_is_over()) co_await platform::Yield();
     std::optional<T> item;
     const Waited waited = co_await wait_for(RecvOp{&state_, &item, lane}, deadline);
     if (waited != Waited::Ready) co_return std::unexpected(waited);
+    count_item();
     co_return std::move(*item);
   }
   // The same, returning Stopped once a stop is requested and nothing is queued. Cancel-safe.
   platform::Task<std::expected<T, Waited>> recv_or_stop(Shutdown shutdown, std::size_t lane = 0) {
+    if (turn_is_over()) co_await platform::Yield();
     std::optional<T> item;
     const Waited waited =
         co_await wait_for(RecvOp{&state_, &item, lane}, Deadline(), std::move(shutdown));
     if (waited != Waited::Ready) co_return std::unexpected(waited);
+    count_item();
     co_return std::move(*item);
   }
 

@@ -35,6 +35,17 @@ class WaiterGuard {
   platform::Waiter waiter_;
 };
 
+// Before the next item is taken, by whoever takes item after item: one that always finds something
+// lets its core's others have their turn after a bounded number of them. Cancel-safe.
+//
+//   if (turn_is_over()) co_await platform::Yield();
+//
+// And after one was taken.
+inline bool turn_is_over() noexcept { return platform::Executor::current()->turn_is_over(); }
+inline void count_item() noexcept {
+  platform::Executor::current()->spend(platform::Executor::kItemBytes);
+}
+
 // Waits until the operation is ready or closed, or the deadline passes. Cancel-safe.
 template <class Op>
 platform::Task<Waited> wait_for(Op op, Deadline deadline) {

@@ -57,7 +57,7 @@ struct StorageConfig : kit::ServiceConfig {
   std::uint64_t work_capacity = 0;
   std::uint64_t commit_capacity = 0;
   std::uint64_t events_capacity = 0;
-  base::Duration debug_work_delay{};
+  base::Duration debug_work_delay{};  // a seam for tests: 0 in a build without them
 };
 
 const config::Section<StorageConfig>& storage_section();

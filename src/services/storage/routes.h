@@ -5,17 +5,17 @@
 #include "http/request.h"
 #include "http/response.h"
 #include "http/router.h"
-#include "services/storage/api.h"
+#include "services/storage/object_store.h"
 
 namespace ron::storage {
 
-// What clients may ask. `api` outlives the router.
-void add_routes(http::Router& router, Api& api);
+// What clients may ask. `store` outlives the router.
+void add_routes(http::Router& router, ObjectStore& store);
 // The part of it that is about uploads.
-void add_upload_routes(http::Router& router, Api& api);
+void add_upload_routes(http::Router& router, ObjectStore& store);
 
-using ApiHandler = platform::Task<http::Response> (*)(Api*, http::Request*);
-http::Handler bind_api(Api& api, ApiHandler handler);
+using StoreHandler = platform::Task<http::Response> (*)(ObjectStore*, http::Request*);
+http::Handler bind_store(ObjectStore& store, StoreHandler handler);
 
 // 204.
 http::Response no_content();

@@ -66,20 +66,22 @@ inline constexpr std::array kTasks = {
     kCompactorTask,  kScrubberTask,      kPutWorkerTask,    kGetWorkerTask, kit::kListenerTask};
 
 // The specification's hierarchy is config_snapshot, manifest_index_meta, io_counters. The first is
-// a watch, the second is one lock for objects and one for uploads, and of the last only the
-// tenants' need one, or two: what is on its way is checked together with what is there.
+// a watch, the second is one lock for objects, one for uploads and one for loads, and of the last
+// only the tenants' need one, or two: what is on its way is checked together with what is there.
 inline constexpr std::array kLocks = {
     LockDecl{"manifest_index_meta", 2, "one shard of a map from address to object in memory"},
     LockDecl{"upload_meta", 3, "the open uploads and, in amnesia mode, their parts"},
     LockDecl{"tenant_quotas", 4, "what tenants may store and what is on its way there"},
     LockDecl{"tenant_counters", 5, "bytes and objects of each tenant in memory"},
-    LockDecl{"volume_state", 6, "index, segments and sums of one data directory"},
+    LockDecl{"object_loads", 6, "who waits for which object to come into memory"},
+    LockDecl{"volume_state", 7, "index, segments and sums of one data directory"},
 };
 inline constexpr const LockDecl& kObjectsLock = kLocks[0];
 inline constexpr const LockDecl& kUploadsLock = kLocks[1];
 inline constexpr const LockDecl& kQuotasLock = kLocks[2];
 inline constexpr const LockDecl& kTenantsLock = kLocks[3];
-inline constexpr const LockDecl& kVolumeLock = kLocks[4];
+inline constexpr const LockDecl& kLoadsLock = kLocks[4];
+inline constexpr const LockDecl& kVolumeLock = kLocks[5];
 
 // The lanes of `work`: each pool of workers takes from its own, and they share the capacity.
 inline constexpr std::size_t kGetLane = 0;

@@ -31,7 +31,7 @@ void count(Usage& usage, const ObjectEntry& object) {
 }
 
 // The tenant of its own record holds it, unless something newer is recorded of that.
-Task<Result<bool>> settle_object(platform::KeyValue* index, KeyValuePair pair, Ledger* ledger) {
+Task<Result<bool>> tally_object(platform::KeyValue* index, KeyValuePair pair, Ledger* ledger) {
   const auto id = parse_object_key(pair.first);
   const auto entry = parse_entry<ObjectEntry>(pair.second);
   if (!id || !entry) co_return base::fail(damaged_index("an object"));
@@ -46,7 +46,7 @@ Task<Result<bool>> settle_object(platform::KeyValue* index, KeyValuePair pair, L
 }
 
 // What was recorded of an object that had the address before does not count.
-Task<Result<bool>> settle_hold(platform::KeyValue* index, KeyValuePair pair, Ledger* ledger) {
+Task<Result<bool>> tally_hold(platform::KeyValue* index, KeyValuePair pair, Ledger* ledger) {
   const auto key = parse_hold_key(pair.first);
   const auto hold = parse_entry<HoldEntry>(pair.second);
   if (!key || !hold) co_return base::fail(damaged_index("a hold"));
@@ -58,7 +58,7 @@ Task<Result<bool>> settle_hold(platform::KeyValue* index, KeyValuePair pair, Led
   co_return true;
 }
 
-Task<Result<bool>> settle_hold_mark(platform::KeyValue* index, KeyValuePair pair, Ledger*) {
+Task<Result<bool>> tally_hold_mark(platform::KeyValue* index, KeyValuePair pair, Ledger*) {
   const auto id = parse_hold_mark_key(pair.first);
   if (!id) co_return base::fail(damaged_index("a mark of holds"));
   auto object = co_await fetch<ObjectEntry>(index, object_key(*id));
@@ -66,7 +66,7 @@ Task<Result<bool>> settle_hold_mark(platform::KeyValue* index, KeyValuePair pair
   co_return *object && (*object)->present();
 }
 
-Task<Result<bool>> settle_upload(platform::KeyValue* index, KeyValuePair pair, Ledger* ledger) {
+Task<Result<bool>> tally_upload(platform::KeyValue* index, KeyValuePair pair, Ledger* ledger) {
   const auto entry = parse_entry<UploadEntry>(pair.second);
   if (!entry) co_return base::fail(damaged_index("an upload"));
   if (entry->state == UploadEntry::State::Open) ++ledger->meta.open_uploads;
@@ -82,7 +82,7 @@ Task<Result<bool>> settle_upload(platform::KeyValue* index, KeyValuePair pair, L
 }
 
 // A part counts as long as its upload is open or is an object.
-Task<Result<bool>> settle_part(platform::KeyValue* index, KeyValuePair pair, Ledger* ledger) {
+Task<Result<bool>> tally_part(platform::KeyValue* index, KeyValuePair pair, Ledger* ledger) {
   const auto key = parse_part_key(pair.first);
   const auto part = parse_entry<PartEntry>(pair.second);
   if (!key || !part) co_return base::fail(damaged_index("a part"));
@@ -93,10 +93,10 @@ Task<Result<bool>> settle_part(platform::KeyValue* index, KeyValuePair pair, Led
   co_return counts;
 }
 
-using Settle = Task<Result<bool>> (*)(platform::KeyValue*, KeyValuePair, Ledger*);
+using Visit = Task<Result<bool>> (*)(platform::KeyValue*, KeyValuePair, Ledger*);
 
 // Calls for every pair under the prefix; those for which it says no are erased.
-Task<Result<void>> for_each(platform::KeyValue* index, std::string_view prefix, Settle call,
+Task<Result<void>> for_each(platform::KeyValue* index, std::string_view prefix, Visit call,
                             Ledger* ledger) {
   std::string from(prefix);
   const std::string until = end_of(prefix);
@@ -121,16 +121,16 @@ Task<Result<void>> for_each(platform::KeyValue* index, std::string_view prefix, 
 
 }  // namespace
 
-Task<Result<void>> settle(platform::KeyValue* index, Ledger* ledger) {
-  auto objects = co_await for_each(index, kObjectKeys, &settle_object, ledger);
+Task<Result<void>> finish_rebuild(platform::KeyValue* index, Ledger* ledger) {
+  auto objects = co_await for_each(index, kObjectKeys, &tally_object, ledger);
   if (!objects) co_return objects;
-  auto holds = co_await for_each(index, kHoldKeys, &settle_hold, ledger);
+  auto holds = co_await for_each(index, kHoldKeys, &tally_hold, ledger);
   if (!holds) co_return holds;
-  auto marks = co_await for_each(index, kHoldMarkKeys, &settle_hold_mark, ledger);
+  auto marks = co_await for_each(index, kHoldMarkKeys, &tally_hold_mark, ledger);
   if (!marks) co_return marks;
-  auto uploads = co_await for_each(index, kUploadKeys, &settle_upload, ledger);
+  auto uploads = co_await for_each(index, kUploadKeys, &tally_upload, ledger);
   if (!uploads) co_return uploads;
-  auto parts = co_await for_each(index, kPartKeys, &settle_part, ledger);
+  auto parts = co_await for_each(index, kPartKeys, &tally_part, ledger);
   if (!parts) co_return parts;
   platform::KeyValueBatch sums;
   for (const auto& [number, entry] : ledger->segments) {

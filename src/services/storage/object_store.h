@@ -32,7 +32,7 @@ struct NewBytes {
 };
 
 // Which bytes of an object, and how long they may take.
-struct ReadWish {
+struct ReadRequest {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;  // at most volume::kPartBytes
   runtime::Deadline deadline;
@@ -40,7 +40,7 @@ struct ReadWish {
 };
 
 // An upload to begin.
-struct UploadWish {
+struct NewUpload {
   std::uint64_t length = 0;
   std::optional<base::ObjectId> expected;
   std::string tenant;
@@ -57,28 +57,31 @@ struct Call {
 // Thread-safe. Errors are those of the contract's table. Writes: Busy when the work queue is full,
 // Timeout when the deadline passes, Draining once a stop was asked for. Cancel-safe, all of them:
 // an aborted write may or may not have happened, which content addressing makes harmless.
-class Api {
+class ObjectStore {
  public:
-  Api() = default;
-  Api(const Api&) = delete;
-  Api& operator=(const Api&) = delete;
-  virtual ~Api() = default;
+  ObjectStore() = default;
+  ObjectStore(const ObjectStore&) = delete;
+  ObjectStore& operator=(const ObjectStore&) = delete;
+  virtual ~ObjectStore() = default;
 
   // The object if it is in memory, verified. Null says nothing about the volumes. Never waits.
-  virtual ObjectPtr hot(const base::ObjectId& id) const = 0;
+  virtual ObjectPtr cached(const base::ObjectId& id) const = 0;
   // NotFound when no volume has it.
-  virtual platform::Task<base::Result<Found>> locate(base::ObjectId id) = 0;
+  virtual platform::Task<base::Result<LocatedObject>> locate(base::ObjectId id,
+                                                             runtime::Deadline deadline) = 0;
   // An object of this length is loaded whole into memory rather than streamed.
   [[nodiscard]] virtual bool loads_whole(std::uint64_t length) const = 0;
-  virtual platform::Task<base::Result<ObjectPtr>> load(Found found, runtime::Deadline deadline) = 0;
+  virtual platform::Task<base::Result<ObjectPtr>> load(LocatedObject found,
+                                                       runtime::Deadline deadline) = 0;
   // Verified bytes: at least one, fewer than asked for at the end of a part.
-  virtual platform::Task<base::Result<volume::Piece>> read(Found found, ReadWish wish) = 0;
+  virtual platform::Task<base::Result<volume::Piece>> read(LocatedObject found,
+                                                           ReadRequest asked) = 0;
   // How much of a stream is read at once, and how long one such piece may take.
   [[nodiscard]] virtual std::uint64_t chunk_bytes() const = 0;
   [[nodiscard]] virtual base::Duration piece_timeout() const = 0;
 
   // Adds the tenant's hold, if it has none.
-  virtual platform::Task<base::Result<Stored>> put(NewBytes wish, runtime::Deadline deadline) = 0;
+  virtual platform::Task<base::Result<Stored>> put(NewBytes asked, runtime::Deadline deadline) = 0;
   // Busy if a put would be refused now, counted as such: lets a listener refuse before it reads a
   // body.
   virtual base::Result<void> check_room() = 0;
@@ -87,12 +90,13 @@ class Api {
   virtual platform::Task<base::Result<void>> remove(volume::Removal removal, Call call) = 0;
 
   // Uploads belong to a tenant; to any other they are NotFound.
-  virtual platform::Task<base::Result<volume::Upload>> begin_upload(UploadWish wish,
+  virtual platform::Task<base::Result<volume::Upload>> begin_upload(NewUpload asked,
                                                                     runtime::Deadline deadline) = 0;
   virtual platform::Task<base::Result<OpenUpload>> open_upload(volume::UploadId id,
-                                                               std::string tenant) = 0;
-  virtual platform::Task<base::Result<volume::UploadState>> upload_state(volume::UploadId id,
-                                                                         std::string tenant) = 0;
+                                                               std::string tenant,
+                                                               runtime::Deadline deadline) = 0;
+  virtual platform::Task<base::Result<volume::UploadState>> upload_state(
+      volume::UploadId id, std::string tenant, runtime::Deadline deadline) = 0;
   // The bytes are exactly those of that part of an upload that was opened before.
   virtual platform::Task<base::Result<b3::ChainingValue>> put_part(OpenUpload open,
                                                                    std::uint64_t part,

@@ -1,4 +1,4 @@
-// What the single writer is asked to do. Each job carries the reply it owes.
+// What the single writer is asked to do. Each command carries the reply it owes.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +14,33 @@
 
 namespace ron::volume {
 
-struct PutJob {
+struct PutCommand {
   NewObject object;
   Reply<Added> reply;
 };
 
-struct RemoveJob {
+struct RemoveCommand {
   Removal removal;
   Reply<Removed> reply;
 };
 
-struct BeginJob {
+struct BeginCommand {
   Upload upload;
   Reply<bool> reply;
 };
 
-struct PartJob {
+struct PartCommand {
   NewPart part;
   std::vector<b3::ChainingValue> groups;
   Reply<b3::ChainingValue> reply;
 };
 
-struct CommitJob {
+struct CommitCommand {
   UploadId upload;
   Reply<Added> reply;
 };
 
-struct AbortJob {
+struct AbortCommand {
   UploadId upload;
   Reply<bool> reply;
 };
@@ -51,30 +51,30 @@ struct Copy {
   Place place;
   base::Buffer payload;
 };
-struct CopyJob {
+struct CopyCommand {
   std::vector<Copy> copies;
   Reply<bool> reply;
 };
 
 // The object was found damaged where the index says it is.
-struct QuarantineJob {
+struct QuarantineCommand {
   base::ObjectId id;
   std::uint64_t group = 0;
   Place place;
 };
 
 // What happens between two batches.
-struct SealJob {  // the next write begins a new segment
+struct SealCommand {  // the next write begins a new segment
   Reply<bool> reply;
 };
-struct PauseJob {  // nothing is being written when the reply comes
+struct PauseCommand {  // nothing is being written when the reply comes
   Reply<bool> reply;
 };
-struct LinkJob {  // all segments get a second name in a directory, and their log an end there
+struct LinkCommand {  // all segments get a second name in a directory, and their log an end there
   std::string directory;
   Reply<bool> reply;
 };
-struct DropJob {  // a segment whose only counting records, if any, are these
+struct DropCommand {  // a segment whose only counting records, if any, are these
   struct Tombstone {
     Record record;
     Place place;
@@ -84,14 +84,15 @@ struct DropJob {  // a segment whose only counting records, if any, are these
   Reply<bool> reply;
 };
 
-using Job = std::variant<PutJob, RemoveJob, BeginJob, PartJob, CommitJob, AbortJob, CopyJob,
-                         QuarantineJob, SealJob, PauseJob, LinkJob, DropJob>;
+using Command = std::variant<PutCommand, RemoveCommand, BeginCommand, PartCommand, CommitCommand,
+                             AbortCommand, CopyCommand, QuarantineCommand, SealCommand,
+                             PauseCommand, LinkCommand, DropCommand>;
 
-// Bytes of the client's the job carries.
-std::uint64_t payload_bytes(const Job& job) noexcept;
-// The writer has taken the job up: nobody waits for it any more.
-void has_arrived(Job& job) noexcept;
-// Answers the job with the error; jobs that owe nothing are just dropped.
-void refuse(Job job, const base::Error& error);
+// Bytes of the client's the command carries.
+std::uint64_t payload_bytes(const Command& command) noexcept;
+// The writer has taken the command up: nobody waits for it any more.
+void has_arrived(Command& command) noexcept;
+// Answers the command with the error; commands that owe nothing are just dropped.
+void refuse(Command command, const base::Error& error);
 
 }  // namespace ron::volume
