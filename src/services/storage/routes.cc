@@ -256,24 +256,11 @@ Response no_content() {
   return response;
 }
 
-Response refuse(const Request& request, const base::Error& error) {
-  if (error.code == Code::Busy && request.route_meters != nullptr) {
-    request.route_meters->busy_rejections.add();
-  }
-  return Response::error(error, request.corr_id);
-}
-
 Origin origin_of(const Request& request) {
   return {request.corr_id, request.tenant, request.token};
 }
 
 Call call_of(const Request& request) { return {request.deadline, origin_of(request)}; }
-
-base::Result<void> check_grant(const Request& request, std::uint64_t bytes) {
-  if (bytes <= request.grant_max_bytes) return {};
-  return base::fail(base::Error(Code::Forbidden, "the capability allows smaller objects only")
-                        .with("max_bytes", std::to_string(request.grant_max_bytes)));
-}
 
 base::Result<void> check_media(const Request& request) {
   constexpr std::string_view kForm = "multipart/form-data";
@@ -284,10 +271,6 @@ base::Result<void> check_media(const Request& request) {
                     std::string("this is a form; send the bytes themselves: ") +
                         (is_put ? "curl -T FILE URL" : "curl --data-binary @FILE URL") +
                         " -H \"Authorization: Bearer $TOKEN\"");
-}
-
-http::Handler bind_api(Api& api, ApiHandler handler) {
-  return [&api, handler](Request* request) { return handler(&api, request); };
 }
 
 void add_routes(http::Router& router, Api& api) {
