@@ -1,7 +1,7 @@
 #include "app/schema.h"
 
+#include "app/services.h"
 #include "services/kit/capability_gate.h"
-#include "services/storage/config.h"
 
 namespace ron::app {
 
@@ -47,7 +47,7 @@ const config::Schema& schema() {
     made.add(log_section());
     made.add(runtime_section());
     made.add(kit::auth_section());
-    made.add(storage::storage_section());
+    for (const ServiceEntry& entry : services()) made.add(entry.kind->section());
     // The contract writes these keys both ways: relative to the file's section and in full.
     made.alias("storage.storage", "storage");
     for (const char* later : {"gateway", "index", "registry", "edge"}) made.know(later);
