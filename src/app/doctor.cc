@@ -35,7 +35,7 @@ class PortCheck : public platform::Job {
       return;
     }
     const auto listener = machine_.host().net.listen(*endpoint);
-    if (listener && endpoint->is_wildcard()) {
+    if (listener && endpoint->is_wildcard() && !settings_->tls.enabled()) {
       out_.push_back({Level::Warn, "port",
                       key + ": " + endpoint->text() + " is free, and open to every network",
                       "there is no TLS: tokens can be read on the way"});

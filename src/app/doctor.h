@@ -17,7 +17,7 @@ Findings judge(const Selection& services, const config::Config& config,
                const platform::posix::Machine& machine, std::size_t cores);
 
 // What a start would find on disk: the data directory and its volumes, root keys, the deny list,
-// the file of --token-out. Changes nothing.
+// the file of --token-out, certificates. Changes nothing.
 Findings examine_files(const ServeOptions& options, const config::Config& config,
                        std::int64_t now_unix_s);
 

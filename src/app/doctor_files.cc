@@ -72,6 +72,12 @@ void look_at_keys(const ServeOptions& options, const kit::AuthConfig& auth, bool
   out.push_back({Level::Ok, "keys", "in the data directory, made by the first start"});
 }
 
+void look_at_tls(const kit::ServiceKind& front, const config::Config& config, Findings& out) {
+  const auto tls = load_tls(front.settings(config)->tls, nullptr);
+  if (tls) return;
+  out.push_back({Level::Fail, "tls", std::string(front.name) + ".tls: " + tls.error().message});
+}
+
 void look_at_token_out(const std::string& path, Findings& out) {
   if (path.empty()) return;
   const std::string directory = parent_of(path);
@@ -124,6 +130,7 @@ Findings examine_files(const ServeOptions& options, const config::Config& config
   auth.deny = {};  // told already
   look_at_keys(options, auth, amnesiac, now_unix_s, out);
   look_at_token_out(options.token_out, out);
+  look_at_tls(front(options.services), config, out);
   return out;
 }
 

@@ -60,6 +60,14 @@ TEST(Doctor, OnDiskTheMemoryOfTheIndexCounts) {
   EXPECT_EQ(judged({}, large_machine()).find("storage.data_dirs"), std::string::npos);
 }
 
+TEST(Doctor, ACertificateThatIsNotThereFails) {
+  ServeOptions options;
+  options.services = select_services({}).value();
+  const auto config = loaded({"storage.tls.cert_path=/none.pem", "storage.tls.key_path=/none.key"});
+  EXPECT_NE(print(examine_files(options, *config, 0)).find("fail  tls    storage.tls: /none.pem: "),
+            std::string::npos);
+}
+
 TEST(Doctor, AnUnusableConfigurationIsTheOnlyFinding) {
   ServeOptions options;
   options.services = select_services({}).value();

@@ -32,7 +32,6 @@ class Core {
 
   [[nodiscard]] runtime::Broadcast<Echoed>& events() noexcept { return events_; }
   [[nodiscard]] std::uint64_t echoes() const noexcept { return echoes_.value(); }
-  [[nodiscard]] std::size_t waiting() const noexcept { return work_.depth(); }
 
  private:
   std::atomic<base::Duration> delay_;

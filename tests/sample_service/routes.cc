@@ -9,6 +9,7 @@
 namespace ron::sample {
 namespace {
 
+using http::Method;
 using http::Request;
 using http::Response;
 using platform::Task;
@@ -25,25 +26,19 @@ Task<Response> echo(Core* core, Request* request) {
 Task<Response> show_echoes(Core* core, Request*) {
   std::string body;
   base::JsonWriter json(body);
-  json.begin_object().key("echoes").value(core->echoes());
-  json.key("waiting").value(core->waiting()).end_object();
+  json.begin_object().key("echoes").value(core->echoes()).end_object();
   co_return Response::json(200, std::move(body));
 }
 
 }  // namespace
 
 void add_routes(http::Router& router, Core& core) {
-  router.add({.method = http::Method::Post,
-              .pattern = "/echo",
-              .access = auth::Access::read(),
-              .handler = kit::bind_api(core, echo)});
+  kit::Routes(router, core).add(Method::Post, "/echo", auth::Access::read(), echo);
 }
 
 void add_operator_routes(http::Router& router, Core& core) {
-  router.add({.method = http::Method::Get,
-              .pattern = "/admin/echoes",
-              .access = auth::Access::needs(auth::Scope::kGatewayAdmin),
-              .handler = kit::bind_api(core, show_echoes)});
+  const auto access = auth::Access::needs(auth::Scope::kGatewayAdmin);
+  kit::Routes(router, core).add(Method::Get, "/admin/echoes", access, show_echoes);
 }
 
 }  // namespace ron::sample

@@ -222,7 +222,7 @@ TEST_F(SampleService, OperatorsNeedACapability) {
   EXPECT_EQ(get("/admin/echoes").status, 401);
   authorized();
   echo("once");
-  EXPECT_EQ(get("/admin/echoes").body, R"({"echoes":1,"waiting":0})");
+  EXPECT_EQ(get("/admin/echoes").body, R"({"echoes":1})");
 }
 
 TEST_F(SampleService, AFullQueueIsToldAtOnce) {
@@ -284,6 +284,41 @@ TEST_F(SampleService, ASecondServiceIsSeenThroughTheOneInFront) {
   EXPECT_EQ(metric(R"(sample_reload_fail_total{service="svc-sample",reason="restart_required"})"),
             1)
       << "or none";
+}
+
+constexpr auto kUnreadyTasks = kit::all_tasks();
+constexpr auto kUnreadyChannels = kit::all_channels();
+constexpr runtime::Wires kUnreadyWires{"svc-unready", kUnreadyTasks, kUnreadyChannels, {}};
+
+// A service that misses something.
+class Unready final : public kit::ServiceBase {
+ public:
+  static const kit::ServiceKind kind;
+  explicit Unready(kit::ServiceParts parts) : ServiceBase(std::move(parts), kind) {}
+
+ private:
+  void start_tasks() override {}
+  void apply(const config::Config&) override {}
+  [[nodiscard]] kit::Readiness readiness() const override {
+    return {.ready = true, .write_ready = false, .missing = {"a disk"}};
+  }
+};
+const kit::ServiceKind Unready::kind{.name = "unready",
+                                     .help = "",
+                                     .wires = &kUnreadyWires,
+                                     .life = kit::kLifeMetrics<"unready">,
+                                     .metrics = {},
+                                     .section = kit::section_of<sample_section>,
+                                     .settings = kit::settings_of<sample_section>,
+                                     .make = kit::make_service<Unready>};
+
+TEST_F(SampleService, WhatASecondServiceMissesIsSaidByTheOneInFront) {
+  start({}, {&Unready::kind, &kKind});
+  const Answer answer = get("/readyz");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(
+      answer.body,
+      R"({"ready":true,"write_ready":false,"degraded":true,"missing":["svc-unready: a disk"]})");
 }
 
 using Names = std::set<std::string_view>;
