@@ -1,9 +1,11 @@
 #include "sample_service/routes.h"
 
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "base/json.h"
+#include "services/kit/event_feed.h"
 #include "services/kit/handlers.h"
 
 namespace ron::sample {
@@ -23,6 +25,12 @@ Task<Response> echo(Core* core, Request* request) {
   co_return Response::text(200, std::move(*said), "text/plain; charset=utf-8");
 }
 
+http::ServerEvent say(const Echoed& event) { return {.name = "echoed", .data = event.text}; }
+
+Task<Response> follow(Core* core, Request*) {
+  co_return Response::events(std::make_unique<kit::EventFeed<Echoed>>(core->events(), say));
+}
+
 Task<Response> show_echoes(Core* core, Request*) {
   std::string body;
   base::JsonWriter json(body);
@@ -33,7 +41,9 @@ Task<Response> show_echoes(Core* core, Request*) {
 }  // namespace
 
 void add_routes(http::Router& router, Core& core) {
-  kit::Routes(router, core).add(Method::Post, "/echo", auth::Access::read(), echo);
+  kit::Routes(router, core)
+      .add(Method::Post, "/echo", auth::Access::read(), echo)
+      .add(Method::Get, "/events", auth::Access::read(), follow);
 }
 
 void add_operator_routes(http::Router& router, Core& core) {

@@ -72,6 +72,26 @@ Task<void> ask(http::Client* client, http::ClientRequest request, Answer* out) {
   out->done = true;
 }
 
+// What came of an event stream.
+struct Followed {
+  int status = 0;
+  std::string text;
+  bool ended = false;
+  std::optional<base::Error> error;  // unless it ended as it should
+};
+
+Task<void> follow_events(http::Client* client, http::ClientRequest request, Followed* out) {
+  auto response = co_await client->send(request, runtime::Deadline::in(1min));
+  EXPECT_TRUE(response) << response.error().message;
+  out->status = response ? response->status() : -1;
+  while (response && !out->ended) {
+    const auto piece = co_await response->next();
+    out->ended = !piece || piece->empty();
+    if (piece) out->text += base::as_text(*piece);
+    if (!piece) out->error = piece.error();
+  }
+}
+
 class SampleService : public ::testing::Test {
  protected:
   SampleService() : logs_({.unix_ms = [this] { return world_.unix_ms(); }}) {
@@ -109,7 +129,7 @@ class SampleService : public ::testing::Test {
   std::unique_ptr<Root> begin(Method method, std::string_view target, std::string_view body,
                               Answer& out) {
     bodies_.push_back(std::make_unique<base::ByteView>(base::as_bytes(body)));
-    const std::uint16_t port = target == "/echo" || target == "/events" ? kPort : kAdminPort;
+    const std::uint16_t port = target == "/echo" ? kPort : kAdminPort;
     return std::make_unique<Root>(peer_.core(), ask(&*client_,
                                                     {.endpoint = server_.endpoint(port),
                                                      .method = method,
@@ -117,6 +137,13 @@ class SampleService : public ::testing::Test {
                                                      .fields = fields_,
                                                      .body = {bodies_.back().get(), 1}},
                                                     &out));
+  }
+  std::unique_ptr<Root> follow(Followed& out) {
+    return std::make_unique<Root>(
+        peer_.core(),
+        follow_events(&*client_,
+                      {.endpoint = server_.endpoint(kPort), .target = "/events", .fields = fields_},
+                      &out));
   }
   Answer get(std::string_view target) { return finish(Method::Get, target, ""); }
   Answer echo(std::string_view text) { return finish(Method::Post, "/echo", text); }
@@ -263,6 +290,33 @@ TEST_F(SampleService, ADrainLetsWorkInFlightFinish) {
   EXPECT_EQ(life_->aborted(), 0U);
   run_until([&] { return answer.done; });
   EXPECT_EQ(answer.body, "last");
+}
+
+TEST_F(SampleService, FollowersHearOfEveryEcho) {
+  start();
+  Followed heard;
+  const auto following = follow(heard);
+  run_until([&heard] { return heard.status == 200; });
+  echo("one");
+  echo("two");
+  run_until([&heard] { return heard.text.find("two") != std::string::npos; });
+  EXPECT_EQ(heard.text, "event: echoed\ndata: one\n\nevent: echoed\ndata: two\n\n");
+  EXPECT_FALSE(heard.ended);
+}
+
+TEST_F(SampleService, ADrainEndsTheEventStreamWholeAndInTime) {
+  start({"sample.drain_deadline=2s"});
+  Followed heard;
+  const auto following = follow(heard);
+  run_until([&heard] { return heard.status == 200; });
+  echo("last");
+  const platform::TimePoint began = world_.now();
+  stop();
+  EXPECT_LT(world_.now() - began, 2s);
+  EXPECT_EQ(life_->aborted(), 0U);
+  run_until([&heard] { return heard.ended; });
+  EXPECT_EQ(heard.text, "event: echoed\ndata: last\n\n");
+  EXPECT_FALSE(heard.error) << heard.error->message;
 }
 
 TEST_F(SampleService, ASecondServiceIsSeenThroughTheOneInFront) {

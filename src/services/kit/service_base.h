@@ -46,6 +46,9 @@ class ServiceBase : public Service {
   void on_give_up(std::function<void()> tell) final { tell_give_up_ = std::move(tell); }
 
   void show(Service& neighbour) final;
+  platform::Task<http::Response> call(const http::Request* from) final {
+    return listeners_.call(from);
+  }
   void add_operator_routes(http::Router&) override {}
   [[nodiscard]] Readiness readiness_now() const final;
   [[nodiscard]] runtime::Meters& meters() noexcept final { return meters_; }
