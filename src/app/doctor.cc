@@ -96,7 +96,7 @@ Findings examine(const ServeOptions& options) {
   Findings out;
   const auto inputs = read_inputs(options);
   if (!inputs) return {{Level::Fail, "config", inputs.error().message, "name a readable file"}};
-  const auto config = config::load(schema(), *inputs);
+  const auto config = config::load(schema_of(options.services), *inputs);
   if (!config) {
     for (const config::Problem& problem : config.error().list()) {
       out.push_back({Level::Fail, "config", problem.text()});

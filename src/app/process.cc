@@ -123,6 +123,7 @@ class Process {
   Process(const ServeOptions& options, bool is_first, platform::posix::PosixHost& machine,
           observe::LogHub& logs, observe::LogHub& access, const Services& services)
       : options_(options),
+        schema_(schema_of(options.services)),
         is_first_(is_first),
         machine_(machine),
         logs_(logs),
@@ -197,7 +198,7 @@ class Process {
     using config::ReloadRefused;
     const auto inputs = read_inputs(options_);
     if (!inputs) return std::unexpected(ReloadRefused{ReloadFail::Io, inputs.error().message});
-    auto next = config::reload(schema(), *front_.config(), *inputs);
+    auto next = config::reload(schema_, *front_.config(), *inputs);
     if (!next) return std::unexpected(std::move(next.error()));
     const kit::AuthConfig auth = effective_auth(options_, *next->config);
     const kit::Credentials now = front_.credentials();
@@ -226,6 +227,7 @@ class Process {
   }
 
   const ServeOptions& options_;
+  const config::Schema schema_;
   bool is_first_;
   platform::posix::PosixHost& machine_;
   observe::LogHub& logs_;
@@ -274,7 +276,7 @@ base::Result<config::Inputs> read_inputs(const ServeOptions& options) {
 int serve(const ServeOptions& options) {
   const auto inputs = read_inputs(options);
   if (!inputs) return cli::failed(inputs.error().message);
-  const auto config = config::load(schema(), *inputs);
+  const auto config = config::load(schema_of(options.services), *inputs);
   if (!config) return cli::failed(config.error().text());
   const auto log_config = (*config)->get(log_section());
   const auto runtime_config = (*config)->get(runtime_section());

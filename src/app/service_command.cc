@@ -39,7 +39,7 @@ void add_up_command(CLI::App& root, cli::Action& chosen) {
   command->footer(
       std::string(
           "Listens on 127.0.0.1:8080, for operators on 127.0.0.1:9090: metrics, topology and\n"
-          "configuration of all services. ") +
+          "configuration of all services.\n") +
       kServeHelp +
       "Examples:\n"
       "  ron up\n"

@@ -41,8 +41,8 @@ void ServiceFlags::declare_only(CLI::App& command) {
   for (const ServiceEntry& entry : services()) {
     known += (known.empty() ? "" : ",") + std::string(entry.kind->name);
   }
-  command.add_option("--only", only, "Leave out the others of " + known)
-      ->type_name("NAME,...")
+  command.add_option("--only", only, "Run these and leave the others out; there are " + known)
+      ->type_name("NAME,NAME")
       ->delimiter(',')
       ->allow_extra_args(false);
 }

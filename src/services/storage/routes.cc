@@ -247,9 +247,7 @@ Task<Response> delete_object(Api* api, Request* request) {
 
 }  // namespace
 
-Response no_content() {
-  return Response(204);
-}
+Response no_content() { return Response(204); }
 
 Origin origin_of(const Request& request) {
   return {request.corr_id, request.tenant, request.token};
