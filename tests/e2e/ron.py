@@ -292,11 +292,11 @@ class Metrics:
 
 
 class Server:
-    """One `ron storage` process: in memory, or on disk in the directory `data`, which outlives it.
+    """One `ron storage`, or `ron up`, process: in memory, or on disk in the directory `data`, which outlives it.
     `sets` are --set overrides of the storage section."""
 
     def __init__(self, sets=None, flags=(), config=None, env=None, cores=2, bind="127.0.0.1:0",
-                 admin="127.0.0.1:0", binary=BINARY, data=None):
+                 admin="127.0.0.1:0", binary=BINARY, data=None, service="storage"):
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="ron-e2e-"))
         self.cwd = self.home / "cwd"
         self.cwd.mkdir()
@@ -304,7 +304,7 @@ class Server:
         self.token_path = self.home / "token"
         self.config_path = self.home / "ron.toml"
         where = ["--data", str(data)] if data else ["--amnesia"]
-        command = [binary, "storage", *where, "--token-out", str(self.token_path),
+        command = [binary, service, *where, "--token-out", str(self.token_path),
                    "--log-format", "json", "--cores", str(cores)]
         if config is None:
             command += ["--bind", bind, "--admin", admin]

@@ -40,7 +40,6 @@ struct StorageConfig : kit::ServiceConfig {
         "larger objects are stored in parts of 1MiB: POST /uploads, or ron put";
   }
 
-  bool amnesia = false;
   config::TextList data_dirs;
   base::Size cache_bytes{};
   base::Size chunk_size{};
@@ -61,5 +60,8 @@ struct StorageConfig : kit::ServiceConfig {
 };
 
 const config::Section<StorageConfig>& storage_section();
+
+// Where objects are: as configured, else in the service's part of the data directory.
+std::vector<std::string> object_directories(const StorageConfig& config, std::string directory);
 
 }  // namespace ron::storage

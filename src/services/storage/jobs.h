@@ -9,7 +9,7 @@
 #include "b3/tree.h"
 #include "base/buffer.h"
 #include "base/object_id.h"
-#include "runtime/deadline.h"
+#include "services/kit/job.h"
 #include "services/storage/cache.h"
 #include "services/storage/object.h"
 #include "services/storage/volume_set.h"
@@ -25,14 +25,7 @@ struct Origin {
   std::string token{};  // its fingerprint
 };
 
-// `Answer` is what the reply brings, `kLane` whose work it is.
-template <class T, std::size_t Lane>
-struct JobBase {
-  using Answer = T;
-  static constexpr std::size_t kLane = Lane;
-  runtime::Deadline deadline{};
-  std::optional<volume::Reply<T>> reply{};
-};
+using kit::JobBase;
 
 // One piece of an object.
 struct ReadJob : JobBase<volume::Piece, kGetLane> {

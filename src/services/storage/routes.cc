@@ -202,28 +202,13 @@ Task<Response> delete_object(ObjectStore* store, Request* request) {
 
 }  // namespace
 
-Response no_content() {
-  return Response(204);
-}
-
-Response refuse(const Request& request, const base::Error& error) {
-  if (error.code == Code::Busy && request.route_meters != nullptr) {
-    request.route_meters->busy_rejections.add();
-  }
-  return Response::error(error, request.corr_id);
-}
+Response no_content() { return Response(204); }
 
 Origin origin_of(const Request& request) {
   return {request.corr_id, request.tenant, request.token};
 }
 
 Call call_of(const Request& request) { return {request.deadline, origin_of(request)}; }
-
-base::Result<void> check_grant(const Request& request, std::uint64_t bytes) {
-  if (bytes <= request.grant_max_bytes) return {};
-  return base::fail(base::Error(Code::Forbidden, "the capability allows smaller objects only")
-                        .with("max_bytes", std::to_string(request.grant_max_bytes)));
-}
 
 base::Result<void> check_media(const Request& request) {
   constexpr std::string_view kForm = "multipart/form-data";
@@ -236,10 +221,6 @@ base::Result<void> check_media(const Request& request) {
                         " -H \"Authorization: Bearer $TOKEN\"");
 }
 
-http::Handler bind_store(ObjectStore& store, StoreHandler handler) {
-  return [&store, handler](Request* request) { return handler(&store, request); };
-}
-
 void add_routes(http::Router& router, ObjectStore& store) {
   using auth::Access;
   using auth::Scope;
@@ -247,19 +228,19 @@ void add_routes(http::Router& router, ObjectStore& store) {
   router.add({.method = Method::Get,
               .pattern = "/o/{addr}",
               .access = Access::read(),
-              .handler = bind_store(store, get_object)});
+              .handler = bind_api(store, get_object)});
   router.add({.method = Method::Put,
               .pattern = "/o/{addr}",
               .access = Access::needs(Scope::kStorageWrite),
-              .handler = bind_store(store, put_object)});
+              .handler = bind_api(store, put_object)});
   router.add({.method = Method::Post,
               .pattern = "/o",
               .access = Access::needs(Scope::kStorageWrite),
-              .handler = bind_store(store, post_object)});
+              .handler = bind_api(store, post_object)});
   router.add({.method = Method::Delete,
               .pattern = "/o/{addr}",
               .access = Access::needs(Scope::kStorageDelete).or_fully(Scope::kStorageAdmin),
-              .handler = bind_store(store, delete_object)});
+              .handler = bind_api(store, delete_object)});
   add_upload_routes(router, store);
 }
 

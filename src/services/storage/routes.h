@@ -5,6 +5,7 @@
 #include "http/request.h"
 #include "http/response.h"
 #include "http/router.h"
+#include "services/kit/handlers.h"
 #include "services/storage/object_store.h"
 
 namespace ron::storage {
@@ -14,18 +15,15 @@ void add_routes(http::Router& router, ObjectStore& store);
 // The part of it that is about uploads.
 void add_upload_routes(http::Router& router, ObjectStore& store);
 
-using StoreHandler = platform::Task<http::Response> (*)(ObjectStore*, http::Request*);
-http::Handler bind_store(ObjectStore& store, StoreHandler handler);
+using kit::bind_api;
+using kit::check_grant;
+using kit::refuse;
 
 // 204.
 http::Response no_content();
-// The error's envelope; a full queue is counted as this route's.
-http::Response refuse(const http::Request& request, const base::Error& error);
 // Who asks, and until when.
 Origin origin_of(const http::Request& request);
 Call call_of(const http::Request& request);
-// Forbidden when the capability allows smaller bodies only.
-base::Result<void> check_grant(const http::Request& request, std::uint64_t bytes);
 // UnsupportedMedia for a form, as `curl -F` sends it: its boundaries would be stored as well.
 base::Result<void> check_media(const http::Request& request);
 

@@ -19,6 +19,8 @@ namespace ron::storage {
 // Adds what clients may ask to the router. A simulation puts its own between HTTP and the core.
 using RouteTable = std::function<void(http::Router&, ObjectStore&)>;
 
+extern const kit::ServiceKind kKind;
+
 class Service final : public kit::ServiceBase {
  public:
   // `directories` are where objects are kept; none are needed in amnesia mode.

@@ -127,12 +127,12 @@ Task<Response> abort_upload(ObjectStore* store, Request* request) {
 
 void add_upload_routes(http::Router& router, ObjectStore& store) {
   using http::Method;
-  const auto add = [&router, &store](Method method, std::string pattern, StoreHandler handler,
+  const auto add = [&router, &store](Method method, std::string pattern, kit::ApiHandler<ObjectStore> handler,
                                      auth::Scope scope) {
     router.add({.method = method,
                 .pattern = std::move(pattern),
                 .access = auth::Access::needs(scope),
-                .handler = bind_store(store, handler)});
+                .handler = bind_api(store, handler)});
   };
   add(Method::Post, "/uploads", begin_upload, auth::Scope::kStorageWrite);
   add(Method::Put, "/uploads/{id}/{n}", put_part, auth::Scope::kStorageWrite);
