@@ -5,7 +5,6 @@
 
 #include "app/doctor.h"
 #include "app/keys.h"
-#include "base/about.h"
 #include "base/rfc3339.h"
 #include "cli/key_files.h"
 #include "platform/posix/files.h"

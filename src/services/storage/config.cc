@@ -112,8 +112,8 @@ config::Group<StorageConfig> keys() {
   config::Group<C> group;
   group.include(kit::service_keys({.bind = "127.0.0.1:8081", .admin = "127.0.0.1:9081"}));
   add_store_keys(group);
-  group.add(kit::capacity_key(kWork, &C::work_capacity,
-                              "requests waiting for a worker before 429 Busy"));
+  group.add(
+      kit::capacity_key(kWork, &C::work_capacity, "requests waiting for a worker before 429 Busy"));
   group.add(kit::capacity_key(kCommit, &C::commit_capacity,
                               "writes waiting for the disk before workers wait too"));
   group.add(kit::capacity_key(kEvents, &C::events_capacity,

@@ -94,10 +94,10 @@ Response answer_from_memory(const Request& request, const ObjectPtr& object,
   response.owner = object;
   if (!selection.selects()) return response;
   const bool is_whole = selection.kind == http::Selection::Kind::Whole;
-  response.body = http::SharedBody{
-      .bytes = object->bytes().subspan(selection.offset, selection.length),
-      .memory = object->memory ? &object->memory : nullptr,
-      .framed = is_whole ? object->framed() : base::ByteView()};
+  response.body =
+      http::SharedBody{.bytes = object->bytes().subspan(selection.offset, selection.length),
+                       .memory = object->memory ? &object->memory : nullptr,
+                       .framed = is_whole ? object->framed() : base::ByteView()};
   return response;
 }
 

@@ -127,8 +127,8 @@ Task<Response> abort_upload(ObjectStore* store, Request* request) {
 
 void add_upload_routes(http::Router& router, ObjectStore& store) {
   using http::Method;
-  const auto add = [&router, &store](Method method, std::string pattern, kit::ApiHandler<ObjectStore> handler,
-                                     auth::Scope scope) {
+  const auto add = [&router, &store](Method method, std::string pattern,
+                                     kit::ApiHandler<ObjectStore> handler, auth::Scope scope) {
     router.add({.method = method,
                 .pattern = std::move(pattern),
                 .access = auth::Access::needs(scope),
