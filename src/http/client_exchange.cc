@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "http/chunked.h"
 #include "platform/executor.h"
 
 namespace ron::http {
@@ -20,24 +20,6 @@ namespace {
 constexpr std::size_t kProgressBytes = 4 * base::kKiB;  // less per write_timeout is no progress
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kLastChunk = "0\r\n\r\n";
-
-// `1f40\r\n`
-class ChunkSize {
- public:
-  explicit ChunkSize(std::size_t bytes) noexcept {
-    char* end = std::to_chars(text_.data(), text_.data() + text_.size() - 2, bytes, 16).ptr;
-    *end++ = '\r';
-    *end++ = '\n';
-    length_ = static_cast<std::size_t>(end - text_.data());
-  }
-  [[nodiscard]] base::ByteView view() const noexcept {
-    return base::as_bytes({text_.data(), length_});
-  }
-
- private:
-  std::array<char, 18> text_{};
-  std::size_t length_ = 0;
-};
 
 }  // namespace
 
@@ -183,7 +165,7 @@ platform::Task<base::Result<>> Exchange::send_source(base::ByteView head) {
     const Piece piece = take_piece(left);
     if (!piece) co_return fail(piece.error());
     const ChunkSize size(piece->size());
-    std::array spans = {size.view(), *piece, base::as_bytes(kLineEnd)};
+    std::array spans = {size.line(), *piece, base::as_bytes(kLineEnd)};
     if (!chunked) spans = {*piece};
     if (chunked && piece->empty()) spans = {base::as_bytes(kLastChunk)};
     if (!chunked) left -= piece->size();

@@ -1,11 +1,10 @@
 #include "http/response_writer.h"
 
-#include <array>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "http/chunked.h"
 #include "http/message.h"
 #include "runtime/background.h"
 
@@ -17,24 +16,6 @@ constexpr std::size_t kByReferenceBytes =
     32 * base::kKiB;  // below it a copy is cheaper than a second call
 
 constexpr std::string_view kCrlf = "\r\n";
-
-// The line before a chunk: its size in hexadecimal.
-class ChunkSize {
- public:
-  explicit ChunkSize(std::size_t bytes) noexcept {
-    char* const end = std::to_chars(text_.data(), text_.data() + text_.size(), bytes, 16).ptr;
-    end[0] = '\r';
-    end[1] = '\n';
-    length_ = static_cast<std::size_t>(end - text_.data()) + 2;
-  }
-  [[nodiscard]] base::ByteView line() const noexcept {
-    return base::as_bytes(std::string_view(text_.data(), length_));
-  }
-
- private:
-  std::array<char, 2 * sizeof(std::size_t) + 2> text_;
-  std::size_t length_;
-};
 
 using Ended = PeerWatch::Ended;
 
