@@ -54,12 +54,12 @@ platform::Task<base::Result<OpenedRange>> open_range(ObjectStore* store, ObjectR
 void set_body(http::Response& response, ObjectStore& store, OpenedRange opened) {
   volume::Piece& first = opened.first;
   if (first.bytes.size() != opened.range.length) {
-    response.source_bytes = opened.range.length;
-    response.source =
-        std::make_unique<ObjectSource>(store, std::move(opened.range), std::move(first));
+    const std::uint64_t length = opened.range.length;
+    response.body = http::SizedBody{
+        std::make_unique<ObjectSource>(store, std::move(opened.range), std::move(first)), length};
     return;
   }
-  response.shared_body = first.bytes;
+  response.body = http::SharedBody{first.bytes};
   if (first.owner && first.buffer.size() == 0) {
     response.owner = std::move(first.owner);
   } else {

@@ -36,7 +36,6 @@ Response head_for(const Request& request, const http::Selection& selection, std:
       return response;
     case Kind::NotModified:
       response.status = 304;
-      response.no_content_length = true;
       return response;
     case Kind::PreconditionFailed:
       return refuse(request, {Code::PreconditionFailed, "If-Match does not name this object"});
@@ -94,9 +93,10 @@ Response answer_from_memory(const Request& request, const ObjectPtr& object,
   response.prepared_lines = object->header_lines;
   response.owner = object;
   if (!selection.selects()) return response;
-  response.shared_body = object->bytes().subspan(selection.offset, selection.length);
-  response.memory = object->memory ? &object->memory : nullptr;
-  if (selection.kind == http::Selection::Kind::Whole) response.framed_body = object->framed();
+  const bool is_whole = selection.kind == http::Selection::Kind::Whole;
+  response.body = http::SharedBody{object->bytes().subspan(selection.offset, selection.length),
+                                   object->memory ? &object->memory : nullptr,
+                                   is_whole ? object->framed() : base::ByteView()};
   return response;
 }
 
@@ -112,8 +112,7 @@ Task<Response> get_from_volume(ObjectStore* store, Request* request, base::Objec
   if (describes_object(selection)) response.lines += object_header_lines(id);
   if (!selection.selects() || selection.length == 0) co_return response;
   if (request->head->method == http::Method::Head) {
-    response.length_only = true;
-    response.source_bytes = selection.length;
+    response.body = http::SizedBody{nullptr, selection.length};
     co_return response;
   }
   base::Result<OpenedRange> opened = co_await open_range(
@@ -170,7 +169,7 @@ Response stored_response(const Request& request, const base::Result<Stored>& sto
   response.add("Content-Type", "application/json");
   response.add("ETag", std::string("\"").append(address).append("\""));
   response.add("Location", location);
-  response.text_body = std::move(body);
+  response.body = std::move(body);
   return response;
 }
 
@@ -202,11 +201,7 @@ Task<Response> delete_object(ObjectStore* store, Request* request) {
 
 }  // namespace
 
-Response no_content() {
-  Response response(204);
-  response.no_content_length = true;
-  return response;
-}
+Response no_content() { return Response(204); }
 
 Response refuse(const Request& request, const base::Error& error) {
   if (error.code == Code::Busy && request.route_meters != nullptr) {
