@@ -293,7 +293,8 @@ class Waiting(Provoked):
         with self.assertRaises(ron.Closed):
             stuck.read_response()
         self.assertEqual(server.wait_exit(), 0)
-        self.assertEqual(server.logs()[-1]["aborted_tasks"], 2)
+        # Its worker drops what nobody waits for and ends by itself, or is cut, too.
+        self.assertIn(server.logs()[-1]["aborted_tasks"], (1, 2))
 
     def test_readiness_says_draining(self):
         server = self.start({**DANGER, "storage.debug.work_delay": "2s"})

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import ron
@@ -84,6 +85,31 @@ class Fair(unittest.TestCase):
         misses = metrics.value("storage_cache_misses_total")
         self.assertGreater(misses, 900)  # they came while it was being read
         self.assertEqual(metrics.value("storage_loads_joined_total"), misses - 1)
+
+    # A read that takes minutes, of clients that do not wait for it; the quickest of several counts.
+    def test_a_client_that_leaves_frees_its_worker(self):
+        server = self.start({})
+        path = "/o/" + server.put(b"slow")
+        self.assertEqual(server.stop(), 0)
+        server = self.start({"safety.danger_ok": "true", "storage.debug.work_delay": "10m",
+                             "storage.get_workers": "1"})
+
+        def abandoned():
+            return server.metrics().value("work_abandoned_total", queue="work", stage="running")
+
+        took = []
+        for i in range(5):
+            with server.connect() as connection:
+                connection.send(ron.request("GET", path))
+                server.wait_metric("http_inflight_requests", 1)
+                server.wait_metric("queue_depth", 0, queue="work")
+            left = time.monotonic()
+            ron.wait_until("the job is dropped", lambda: abandoned() == i + 1, pause=0.001)
+            took.append(time.monotonic() - left)
+            server.wait_metric("http_inflight_requests", 0)
+        print(f"a worker is free {min(took) * 1e3:.1f} ms after its client left")
+        if "RON_E2E_SANITIZED" not in os.environ:
+            self.assertLess(min(took), 0.1)
 
     def test_a_range_of_a_cold_object_reads_only_what_it_needs(self):
         data = os.urandom(1 << 20)

@@ -44,11 +44,11 @@ class Drain(unittest.TestCase):
         server.wait_metric("http_inflight_requests", count)
         return waiting
 
-    def stopped(self, server, aborted):
+    def stopped(self, server, aborted=(0,)):
         """The last word of the log."""
         last = server.logs()[-1]
         self.assertEqual(last["msg"], "stopped")
-        self.assertEqual(last["aborted_tasks"], aborted)
+        self.assertIn(last["aborted_tasks"], aborted)
 
     def test_unready_first_then_no_intake_then_everything_in_flight(self):
         server = self.start({**SLOW_WORK, "storage.debug.work_delay": "3s",
@@ -92,7 +92,7 @@ class Drain(unittest.TestCase):
         took = time.monotonic() - signalled
         self.assertLess(took, 3 + 2 * ron.SLOW, "waited although everything was done")
         self.assertEqual(phases(server), ["draining", "stopped"])
-        self.stopped(server, aborted=0)
+        self.stopped(server)
 
     def test_an_answer_under_way_is_finished(self):
         server = self.start({"storage.drain_deadline": "30s", "storage.write_timeout": "30s"})
@@ -117,7 +117,7 @@ class Drain(unittest.TestCase):
         read = time.monotonic()
         self.assertEqual(server.wait_exit(), 0)
         self.assertLess(time.monotonic() - read, 2 * ron.SLOW)
-        self.stopped(server, aborted=0)
+        self.stopped(server)
 
     def stuck(self, deadline):
         server = self.start({**SLOW_WORK, "storage.debug.work_delay": "10m",
@@ -140,8 +140,9 @@ class Drain(unittest.TestCase):
         self.assertGreaterEqual(took, 0.95)
         self.assertLess(took, 1 + 2 * ron.SLOW)
         self.assertEqual(phases(server), ["draining", "aborting", "stopped"])
-        # The listener with the stuck request and the worker that holds it; whoever was idle is not.
-        self.stopped(server, aborted=2)
+        # The listener with the stuck request. Then nobody waits for its worker, which drops the job
+        # and ends by itself, if the abort of the workers does not reach it first.
+        self.stopped(server, aborted=(1, 2))
 
     def test_a_second_signal_aborts_at_once(self):
         for first, second in ((signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGTERM)):
@@ -165,7 +166,7 @@ class Drain(unittest.TestCase):
         began = time.monotonic()
         self.assertEqual(server.stop(), 0)
         self.assertLess(time.monotonic() - began, 1 * ron.SLOW)
-        self.stopped(server, aborted=0)
+        self.stopped(server)
 
 
 class OneSlowDownload(unittest.TestCase):

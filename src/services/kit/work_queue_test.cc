@@ -154,11 +154,12 @@ TEST_F(WorkQueueTest, APostedJobThatIsRefusedHearsWhy) {
   Queue small(service.topology, runtime::kJobs, 1);
   auto [kept, kept_answer] = runtime::oneshot<Result<int>>();
   auto [refused, answer] = runtime::oneshot<Result<int>>();
-  Echo job;
-  job.reply.emplace(std::move(kept));
-  small.post(std::move(job));
-  job.reply.emplace(std::move(refused));
-  small.post(std::move(job));
+  Echo first;
+  first.reply.emplace(std::move(kept));
+  small.post(std::move(first));
+  Echo second;
+  second.reply.emplace(std::move(refused));
+  small.post(std::move(second));
   Running heard(cores[0], answer.recv({}));
   cores.run();
   ASSERT_TRUE(heard.done());

@@ -50,7 +50,7 @@ Task<Result<ObjectPtr>> Core::load(LocatedObject found, runtime::Deadline deadli
     loads_joined_.add();
   }
   auto reply = co_await joined.waiting.wait(deadline);
-  Result<ObjectPtr> object = work_.answer_of(std::move(reply));
+  Result<ObjectPtr> object = kit::WorkQueue<Job>::answer_of(std::move(reply));
   if (!object && object.error().code == Code::Timeout) read_timeouts_.add();
   co_return object;
 }

@@ -13,7 +13,7 @@
 #include "base/object_id.h"
 #include "base/result.h"
 #include "base/ulid.h"
-#include "http/response.h"
+#include "http/body_source.h"
 #include "platform/task.h"
 #include "runtime/deadline.h"
 
