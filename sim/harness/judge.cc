@@ -82,9 +82,6 @@ bool Judge::may_be_busy(bool own_id) const {
 }
 
 bool Judge::may_refuse(Code code, bool own_id) const {
-  const auto waited = [this](Duration http::ServerSettings::* limit) {
-    return any([&](const Era& era) { return took() >= era.settings->server.*limit; });
-  };
   switch (code) {
     case Code::Busy:
       return may_be_busy(own_id);
@@ -94,9 +91,9 @@ bool Judge::may_refuse(Code code, bool own_id) const {
         return x_.heavy_requests >= era.settings->server.max_rps;
       });
     case Code::ReadTimeout:
-      return waited(&http::ServerSettings::read_timeout);
+      return took(&http::ServerSettings::read_timeout);
     case Code::Timeout:
-      return base_.heavy && waited(&http::ServerSettings::request_deadline);
+      return base_.heavy && took(&http::ServerSettings::request_deadline);
     case Code::Draining:
       return x_.ended >= x_.life->stop_asked;
     case Code::Canceled:

@@ -43,7 +43,11 @@ class Judge {
   [[nodiscard]] bool any(Holds holds) const {
     return x_.life->any(x_.begun, x_.ended, holds);
   }
-  [[nodiscard]] Duration took() const { return x_.ended - x_.begun; }
+  // It took at least as long as the settings allow.
+  [[nodiscard]] bool took(Duration http::ServerSettings::* limit) const {
+    return any(
+        [&](const Era& era) { return x_.ended - x_.begun >= era.settings->server.*limit; });
+  }
   // What the settings say about the body.
   [[nodiscard]] static bool fits(const Request& request, const Era& era);
   // Whether it may do what it asked for, as far as rights go.

@@ -85,8 +85,11 @@ class Talk {
                                        const Conduct& conduct) const;
   [[nodiscard]] TimePoint now() const { return scene_.world.now(); }
   [[nodiscard]] const Life& life() const { return scene_.timeline.life(life_); }
-  // From a machine without power nothing is to be expected, not even an end.
-  void late(std::string_view what) { life().cut ? note(what) : wrong(what); }
+  // From a machine that lost its power nothing is to be expected, not even the end that was on its
+  // way when it did.
+  void late(std::string_view what) {
+    scene_.timeline.was_cut_since(life_) ? note(what) : wrong(what);
+  }
   void note(std::string_view what) { scene_.journal.note(who_, what); }
   void wrong(std::string_view what) { scene_.journal.violation(who_, what); }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -86,6 +87,10 @@ class Timeline {
   // Lives count from 1; there is always a current one once the world runs.
   [[nodiscard]] unsigned current() const noexcept { return static_cast<unsigned>(lives_.size()); }
   [[nodiscard]] const Life& life(unsigned number) const { return lives_[number - 1]; }
+  // This life, or one after it, ended with the power.
+  [[nodiscard]] bool was_cut_since(unsigned number) const {
+    return std::any_of(lives_.begin() + (number - 1), lives_.end(), std::mem_fn(&Life::cut));
+  }
   [[nodiscard]] const Life& now_living() const { return lives_.back(); }
 
  private:

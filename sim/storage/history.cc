@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace ron::sim {
@@ -157,37 +158,28 @@ std::optional<History::Holders> History::after(const Operation& operation, Holde
 }
 
 // Takes the operations in an order that explains them, one by one. Those that leave the state as it
-// is are taken as soon as they may: that never rules anything out. When none is left the state must
-// change. Of two operations that do the same for the same holder and may both be next, whichever
-// must end sooner can stand where the other stood in any order that works, and of those without an
-// answer the life ends later than any answer of it; so one of each kind is tried, and no situation
-// twice. Or else a life ends here, and what it left undone never happens.
+// is, and would do so later, too, are taken as soon as they may: that never rules anything out. Of
+// several that do the same for the same holder with the same result, and may all be next, whichever
+// must end sooner can stand where another stood in any order that works; so one of each kind is
+// tried, and no situation twice. Or else a life ends here, and what it left undone never happens.
 class History::Search {
  public:
   bool explains(Group left, Holders holders) {
     std::uint64_t first_end = kNeverEnds;
-    const auto may_be_next = [&first_end](const Operation* operation) {
-      return operation->begin < first_end;
-    };
-    for (bool taken = true; taken;) {
+    do {
       if (std::ranges::all_of(left, &Operation::optional)) return true;
       first_end = kNeverEnds;
       for (const Operation* operation : left) first_end = std::min(first_end, operation->end);
-      taken = std::erase_if(left, [&](const Operation* operation) {
-                return !operation->optional() && may_be_next(operation) &&
-                       after(*operation, holders) == holders;
-              }) != 0;
-    }
+    } while (take_idle(left, holders, first_end));
     if (!seen_.emplace(left, holders).second) return false;
-    const auto sooner = [](const Operation* one, const Operation* other) {
-      return std::pair(one->end, one->optional()) < std::pair(other->end, other->optional());
-    };
-    std::map<std::pair<Act, Who>, std::size_t> next;  // the one of its kind that must end first
+    std::map<std::tuple<Act, Who, Result>, std::size_t> next;  // that must end first of its kind
     for (std::size_t i = 0; i < left.size(); ++i) {
       const auto then = after(*left[i], holders);
-      if (!may_be_next(left[i]) || !then || *then == holders) continue;
-      const auto [kind, first] = next.try_emplace({left[i]->act, left[i]->who}, i);
-      if (!first && sooner(left[i], left[kind->second])) kind->second = i;
+      if (left[i]->begin >= first_end || !then) continue;
+      if (left[i]->optional() && *then == holders) continue;
+      const auto [kind, first] =
+          next.try_emplace({left[i]->act, left[i]->who, left[i]->result}, i);
+      if (!first && left[i]->end < left[kind->second]->end) kind->second = i;
     }
     const bool found = std::ranges::any_of(next, [&](const auto& kind) {
       Group rest = left;
@@ -202,6 +194,20 @@ class History::Search {
   }
 
  private:
+  // A put of what its holder has may be needed later, once somebody has taken that away.
+  static bool take_idle(Group& left, Holders holders, std::uint64_t first_end) {
+    std::uint64_t first_removal = kNeverEnds;
+    for (const Operation* operation : left) {
+      if (!may_remove(operation->act, operation->result)) continue;
+      first_removal = std::min(first_removal, operation->begin);
+    }
+    return std::erase_if(left, [&](const Operation* operation) {
+             if (operation->optional() || operation->begin >= first_end) return false;
+             if (operation->act == Act::Put && operation->end > first_removal) return false;
+             return after(*operation, holders) == holders;
+           }) != 0;
+  }
+
   std::set<std::pair<Group, Holders>> seen_;  // and led nowhere
 };
 

@@ -19,6 +19,11 @@ bool StorageJudge::memory_may_be_full() const {
 }
 
 bool StorageJudge::has_own_reason(Code code) const {
+  // The volume's queue of writes was full until the deadline.
+  const bool changes = !request_.reads() && request_.heavy && request_.kind != Kind::ShowUpload;
+  if (code == Code::StorageBusy) {
+    return changes && took(&http::ServerSettings::request_deadline);
+  }
   if (request_.is_about_upload()) return has_upload_reason(code);
   switch (code) {
     case Code::BadAddress:

@@ -109,7 +109,13 @@ void StorageSubject::service_gone() {
 
 // The start writes, too, and is nobody's to restart.
 void StorageSubject::fail_task() {
-  if (scene_->server->started() && !scene_->server->is_dark()) disk_->arm();
+  const bool runs = scene_->server->started() && !scene_->server->is_dark();
+  if (runs && !calm_) disk_->arm();
+}
+
+void StorageSubject::calm_down() {
+  calm_ = true;
+  disk_->disarm();
 }
 
 Duration StorageSubject::longest_queue(const config::Config& config) const {

@@ -38,7 +38,7 @@ class StorageSubject final : public Subject {
   std::unique_ptr<kit::Service> make_service(kit::ServiceParts parts) override;
   void service_gone() override;
   void fail_task() override;
-  void calm_down() override { disk_->disarm(); }
+  void calm_down() override;
   [[nodiscard]] Duration longest_queue(const config::Config& config) const override;
 
   std::unique_ptr<Caller> make_caller(Dice dice) override;
@@ -63,6 +63,7 @@ class StorageSubject final : public Subject {
   History history_;
   std::optional<FaultyDisk> disk_;
   std::unique_ptr<Planted> planted_;
+  bool calm_ = false;
   std::uint64_t parts_acknowledged_ = 0;
   std::uint64_t uploads_committed_ = 0;
   std::uint64_t uploads_shown_later_ = 0;  // in a later life than they began
