@@ -278,9 +278,9 @@ class Planted::Mangler {
   Task<http::Response> get(http::Request* request) {
     const http::Router::Match match = routes_.match(http::Method::Get, *request);
     http::Response response = co_await match.route->handler(request);
-    if (response.status != 200 || response.shared_body.size() <= buffer_.size()) co_return response;
-    response.source = std::make_unique<Source>(buffer_, response.shared_body);
-    response.source_bytes = response.shared_body.size();
+    const base::ByteView bytes = response.bytes();
+    if (response.status != 200 || bytes.size() <= buffer_.size()) co_return response;
+    response.body = http::SizedBody{std::make_unique<Source>(buffer_, bytes), bytes.size()};
     co_return response;
   }
 

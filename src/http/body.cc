@@ -30,13 +30,25 @@ base::Buffer buffer_of(const std::vector<std::byte>& bytes) {
 BodyReader::BodyReader(Wire& wire, const RequestHead& head, const ServerSettings& settings,
                        Coding coding, runtime::Semaphore& decoders)
     : wire_(wire),
-      settings_(settings),
+      limits_(settings.body_limits()),
+      read_timeout_(settings.read_timeout),
+      write_timeout_(settings.write_timeout),
       decoders_(decoders),
       coding_(coding),
       chunked_(head.chunked),
       continue_owed_(head.expect_continue),
       finished_(!head.has_body()),
       left_(head.content_length.value_or(0)) {}
+
+void BodyReader::tighten(const BodyLimits& limits) noexcept {
+  if (limits.max_body_bytes < limits_.max_body_bytes) {
+    limits_.max_body_bytes = limits.max_body_bytes;
+    limits_.larger_body_advice = limits.larger_body_advice;
+  }
+  limits_.decode_abs_cap_bytes =
+      std::min(limits_.decode_abs_cap_bytes, limits.decode_abs_cap_bytes);
+  limits_.decode_ratio_max = std::min(limits_.decode_ratio_max, limits.decode_ratio_max);
+}
 
 base::Error BodyReader::wire_error(WireEnd end) const {
   if (end != WireEnd::TimedOut) {
@@ -48,6 +60,11 @@ base::Error BodyReader::wire_error(WireEnd end) const {
   return {Code::ReadTimeout, "the body did not arrive within the read timeout"};
 }
 
+void BodyReader::finish() noexcept {
+  finished_ = true;
+  finished_at_ = platform::Executor::current()->now();
+}
+
 // What is in the buffer already, as far as it belongs to this body; empty when more must arrive.
 base::Result<base::ByteView> BodyReader::take_buffered() {
   if (chunked_) return take_chunked();
@@ -55,7 +72,7 @@ base::Result<base::ByteView> BodyReader::take_buffered() {
   const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(pending.size(), left_));
   wire_.consume(size);
   left_ -= size;
-  finished_ = left_ == 0;
+  if (left_ == 0) finish();
   return base::as_bytes(pending.substr(0, size));
 }
 
@@ -65,10 +82,9 @@ base::Result<base::ByteView> BodyReader::take_chunked() {
     if (step.kind == ChunkStep::Kind::Bad) return fail(step.refusal.error());
     wire_.consume(step.consumed);
     const std::uint64_t announced = chunks_.total() + chunks_.chunk_left();
-    if (announced > settings_.max_body_bytes.bytes && !dropping_)
-      return fail(body_too_large(settings_));
+    if (announced > limits_.max_body_bytes && !dropping_) return fail(body_too_large(limits_));
     if (step.kind == ChunkStep::Kind::Data) return base::as_bytes(step.data);
-    if (step.kind == ChunkStep::Kind::End) finished_ = true;
+    if (step.kind == ChunkStep::Kind::End) finish();
     if (step.kind == ChunkStep::Kind::NeedMore) break;
   }
   return base::ByteView();
@@ -80,14 +96,12 @@ platform::Task<base::Result<base::ByteView>> BodyReader::next_raw() {
     if (!piece || !piece->empty()) co_return piece;
     if (finished_) break;
     if (std::exchange(continue_owed_, false)) {
-      const WireEnd told =
-          co_await wire_.write({base::as_bytes(kContinue), {}}, settings_.write_timeout);
+      const WireEnd told = co_await wire_.write({base::as_bytes(kContinue)}, write_timeout_);
       if (told != WireEnd::None) co_return fail(wire_error(told));
     }
     const platform::TimePoint now = platform::Executor::current()->now();
     if (more_by_ == platform::kNever || since_ >= Wire::kProgressBytes) {
-      more_by_ =
-          now + (dropping_ ? std::min(kDropPause, settings_.read_timeout) : settings_.read_timeout);
+      more_by_ = now + (dropping_ ? std::min(kDropPause, read_timeout_) : read_timeout_);
       since_ = 0;
     }
     if (wire_.turn_is_over()) co_await wire_.give_way();
@@ -118,28 +132,25 @@ platform::Task<base::Result<base::Buffer>> BodyReader::read_all() {
 
 // A body of known length goes straight into its final place.
 platform::Task<base::Result<base::Buffer>> BodyReader::read_plain(std::uint64_t length) {
-  if (length > settings_.max_body_bytes.bytes) co_return fail(body_too_large(settings_));
+  if (length > limits_.max_body_bytes) co_return fail(body_too_large(limits_));
   base::Buffer body(static_cast<std::size_t>(length));
   if (length == 0) co_return std::move(body);
   if (std::exchange(continue_owed_, false) && wire_.pending().empty()) {
-    const WireEnd told =
-        co_await wire_.write({base::as_bytes(kContinue), {}}, settings_.write_timeout);
+    const WireEnd told = co_await wire_.write({base::as_bytes(kContinue)}, write_timeout_);
     if (told != WireEnd::None) co_return fail(wire_error(told));
   }
-  const WireEnd end =
-      co_await wire_.read_exactly(body.span(), settings_.read_timeout, deadline_.at());
+  const WireEnd end = co_await wire_.read_exactly(body.span(), read_timeout_, deadline_.at());
   timed_out_ = end == WireEnd::TimedOut;
   if (end != WireEnd::None) co_return fail(wire_error(end));
   left_ = 0;
-  finished_ = true;
+  finish();
   co_return std::move(body);
 }
 
 // One that needs no decoding is held to the cap for what comes out of decoding as well.
 platform::Task<base::Result<base::Buffer>> BodyReader::read_chunked() {
   const bool is_final = coding_ == Coding::Identity;
-  DecodeGuard guard(Coding::Identity,
-                    {is_final ? settings_.decode_abs_cap_bytes.bytes : UINT64_MAX});
+  DecodeGuard guard(Coding::Identity, {is_final ? limits_.decode_abs_cap_bytes : UINT64_MAX});
   std::vector<std::byte> body;
   const auto keep = [&body](base::ByteView piece) -> base::Result<> {
     body.insert(body.end(), piece.begin(), piece.end());
@@ -163,7 +174,7 @@ platform::Task<base::Result<base::Buffer>> BodyReader::read_decoded() {
   if (!decoder) {
     co_return fail(Code::Timeout, "no decoder was free before the request's deadline");
   }
-  DecodeGuard guard(coding_, {settings_.decode_abs_cap_bytes.bytes, settings_.decode_ratio_max});
+  DecodeGuard guard(coding_, {limits_.decode_abs_cap_bytes, limits_.decode_ratio_max});
   std::vector<std::byte> decoded;
   for (base::ByteView rest = encoded->view();;) {
     const base::Result<base::ByteView> piece = guard.next(rest);

@@ -36,6 +36,8 @@ class BodyReader {
 
   // The request's deadline, once it is known: dribbling a body does not stretch it.
   void set_deadline(runtime::Deadline deadline) noexcept { deadline_ = deadline; }
+  // The body is handed on to a service with limits of its own: the tighter ones hold.
+  void tighten(const BodyLimits& limits) noexcept;
 
   // The next piece as it came over the wire; empty at the end. Valid until the next call.
   // Errors: BodyCap, ReadTimeout, Timeout (the deadline), Malformed (also when the peer left
@@ -53,6 +55,8 @@ class BodyReader {
 
   // The body has been read to its end, or there is none.
   [[nodiscard]] bool finished() const noexcept { return finished_; }
+  // When that was, if there is one.
+  [[nodiscard]] platform::TimePoint finished_at() const noexcept { return finished_at_; }
   // The peer was too slow with it.
   [[nodiscard]] bool timed_out() const noexcept { return timed_out_; }
 
@@ -63,14 +67,18 @@ class BodyReader {
   base::Result<base::ByteView> take_buffered();
   base::Result<base::ByteView> take_chunked();
   base::Error wire_error(WireEnd end) const;
+  void finish() noexcept;
 
   Wire& wire_;
-  const ServerSettings& settings_;
+  BodyLimits limits_;
+  const base::Duration read_timeout_;
+  const base::Duration write_timeout_;
   runtime::Semaphore& decoders_;
   Coding coding_;
   bool chunked_;
   bool continue_owed_;
   bool finished_;
+  platform::TimePoint finished_at_{};
   bool timed_out_ = false;
   bool dropping_ = false;
   std::uint64_t left_;                              // of a body with a length

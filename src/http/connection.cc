@@ -1,16 +1,12 @@
 #include "http/connection.h"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-#include <ctime>
 #include <exception>
 #include <optional>
+#include <string>
 #include <utility>
 
-#include "http/message.h"
-#include "http/metric_names.h"
-#include "runtime/metric_names.h"
+#include "http/uri.h"
+#include "runtime/background.h"
 
 namespace ron::http {
 
@@ -23,46 +19,10 @@ constexpr base::Duration kLinger = std::chrono::seconds(1);
 // see the answer.
 constexpr std::uint64_t kDropBytes = 256 * base::kMiB;
 constexpr base::Duration kDropTime = std::chrono::seconds(10);
-constexpr std::size_t kByReferenceBytes =
-    32 * base::kKiB;  // below it a copy is cheaper than a second call
+// Never sent: the status of a request whose client left, as it is counted and logged.
+constexpr int kClientGone = 499;
 
 }  // namespace
-
-CoreContext::CoreContext(const Router& router_in, Ingress& ingress_in, runtime::Meters& meters,
-                         const ServerLogs& logs, const platform::Clock& clock_in,
-                         std::uint64_t seed)
-    : router(router_in),
-      ingress(ingress_in),
-      log(logs.log),
-      access(logs.access),
-      clock(clock_in),
-      random(seed),
-      connections_total(meters.counter(metrics::kConnectionsTotal)),
-      sent_bytes(meters.counter(metrics::kSentBytesTotal)),
-      read_timeouts(meters.counter(runtime::metrics::kIoTimeoutsTotal, {"read"})),
-      write_timeouts(meters.counter(runtime::metrics::kIoTimeoutsTotal, {"write"})),
-      idle_timeouts(meters.counter(runtime::metrics::kIoTimeoutsTotal, {"idle"})) {}
-
-std::string_view CoreContext::date_line() {
-  const std::int64_t second = clock.unix_ms() / 1000;
-  if (second != date_second_) {
-    date_second_ = second;
-    const std::time_t time = second;
-    std::tm calendar{};
-    gmtime_r(&time, &calendar);
-    std::array<char, 48> text{};
-    const std::size_t length =
-        std::strftime(text.data(), text.size(), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &calendar);
-    date_line_.assign(text.data(), length);
-  }
-  return date_line_;
-}
-
-base::Ulid CoreContext::new_corr_id() {
-  const std::uint64_t high = random.next();
-  return {static_cast<std::uint64_t>(clock.unix_ms()), static_cast<std::uint16_t>(high),
-          random.next()};
-}
 
 Connection::Connection(CoreContext& core, std::unique_ptr<platform::Stream> stream,
                        Ingress::Admission admission)
@@ -149,7 +109,7 @@ platform::Task<void> Connection::turn_away(base::Error error) {
   work->request.corr_id = core_.new_corr_id();
   Response response = refuse(*work, error);
   work->head = RequestHead();
-  const WireEnd sent = co_await send(work.get(), &response);
+  const WireEnd sent = co_await writer_.send(work.get(), &response);
   answered(*work, response, sent);
   work->clear();
   core_.works.give_back(std::move(work));
@@ -210,7 +170,8 @@ platform::Task<bool> Connection::answer_one(Work* work) {
   const bool body_left = work->body && !work->body->finished();
   work->keep_alive = work->head.keep_alive && work->refusal.message.empty() && !response.close &&
                      !body_left && !retiring_ && !core_.draining;
-  const WireEnd sent = co_await send(work, &response);
+  WireEnd sent = WireEnd::Closed;
+  if (response.status != kClientGone) sent = co_await writer_.send(work, &response);
   answered(*work, response, sent);
   work->permit = {};
   const bool still_sending = body_left && !work->body->timed_out();
@@ -243,12 +204,13 @@ void Connection::answered(Work& work, const Response& response, WireEnd sent) {
 void Connection::tell(const observe::Log& log, observe::Level level, const Work& work,
                       const Response& response, WireEnd sent, base::Duration took) {
   const Request& request = work.request;
-  const bool has_body = work.head.method != Method::Head && !response.no_content_length;
+  const bool has_body = work.head.method != Method::Head && !response.is_bodiless();
   std::string_view route = "unmatched";
   if (request.route != nullptr) route = request.route->pattern;
-  const std::string_view end = sent == WireEnd::None       ? "sent"
-                               : sent == WireEnd::TimedOut ? "timed-out"
-                                                           : "cut";
+  const std::string_view end = response.status == kClientGone ? "gone"
+                               : sent == WireEnd::None        ? "sent"
+                               : sent == WireEnd::TimedOut    ? "timed-out"
+                                                              : "cut";
   const observe::Value token =
       request.token.empty() ? observe::Value("") : observe::Value(observe::Redacted(request.token));
   log.with(request.corr_id)
@@ -257,7 +219,7 @@ void Connection::tell(const observe::Log& log, observe::Level level, const Work&
             {"route", route},
             {"status", response.status},
             {"code", response.error_code},
-            {"bytes", has_body ? response.content_length() : 0},
+            {"bytes", has_body ? response.content_length().value_or(0) : 0},
             {"end", end},
             {"duration_us", std::chrono::duration_cast<std::chrono::microseconds>(took).count()},
             {"tenant", request.tenant},
@@ -277,7 +239,7 @@ platform::Task<void> Connection::drop_body(Work* work) {
   }
 }
 
-Response Connection::refuse(Work& work, const base::Error& error) {
+Response Connection::refuse(const Work& work, const base::Error& error) {
   return Response::error(error, work.request.corr_id);
 }
 
@@ -292,23 +254,7 @@ base::Result<void> Connection::route(Work& work) {
   return {};
 }
 
-Response Connection::unrouted(Work& work, const Router::Match& match) {
-  if (work.head.method == Method::Options && (match.path_known || work.head.target == "*")) {
-    Response response(204);
-    response.no_content_length = true;
-    response.add("Allow", match.path_known ? match.allow : std::string_view("GET, HEAD, OPTIONS"));
-    return response;
-  }
-  if (work.head.method == Method::Other) {
-    return refuse(work, {Code::NotImplemented, "the method is not implemented"});
-  }
-  if (!match.path_known) return refuse(work, {Code::NotFound, "there is no such route"});
-  Response response = refuse(work, {Code::MethodNotAllowed, "the route allows " + match.allow});
-  response.add("Allow", match.allow);
-  return response;
-}
-
-// Stages 3 to 8 of ingress.h. Nothing: the handler may run. Otherwise the answer.
+// From the route to the handler's door. Nothing: the handler may run. Otherwise the answer.
 std::optional<Response> Connection::admit(Work& work) {
   Request& request = work.request;
   const ServerSettings& settings = *work.settings;
@@ -318,25 +264,15 @@ std::optional<Response> Connection::admit(Work& work) {
     response.close = true;
     return response;
   }
-  const Router::Match match = core_.router.match(work.head.method, request);
-  if (match.route == nullptr) return unrouted(work, match);
-  request.route = match.route;
-  work.meters = match.meters;
-  request.route_meters = match.meters;
-
-  const base::Result<Coding> coding = core_.ingress.check_body(work.head, settings);
-  if (!coding) {
-    core_.ingress.rejections.of(coding.error().code).add();
-    return refuse(work, coding.error());
-  }
-  work.body.emplace(wire_, work.head, settings, *coding, core_.decoders);
-  request.body = &*work.body;
-  if (match.route->weight == Weight::Light) return std::nullopt;
-  base::Result<runtime::Limit::Permit> permit =
-      core_.ingress.admit(request, *match.route, *match.meters, settings, work.started);
-  if (!permit) return refuse(work, permit.error());
-  work.permit = std::move(*permit);
+  if (std::optional<Response> unrouted = core_.router.route(request)) return unrouted;
+  work.meters = request.route_meters;
+  Passage passage{request, *request.route, *work.meters, settings, work.started};
+  const base::Result<void> admitted = core_.ingress.admit(passage);
+  if (!admitted) return refuse(work, admitted.error());
+  work.permit = std::move(passage.permit);
+  work.body.emplace(wire_, work.head, settings, passage.coding, core_.decoders);
   work.body->set_deadline(request.deadline);
+  request.body = &*work.body;
   return std::nullopt;
 }
 
@@ -349,8 +285,7 @@ platform::Task<Response> Connection::respond(Work* work) {
   if (refused) co_return std::move(*refused);
   std::string what;
   try {
-    Response response = co_await work->request.route->handler(&work->request);
-    co_return response;
+    co_return co_await handle(work);
   } catch (const std::exception& failure) {
     what = failure.what();
   }
@@ -358,83 +293,22 @@ platform::Task<Response> Connection::respond(Work* work) {
   co_return refuse(*work, {Code::Internal, "the request failed; the server's log has the details"});
 }
 
-std::string_view Connection::render_head(Work& work, const Response& response, bool framed) {
-  HeadBuffer out(work.head_out);
-  out.append("HTTP/1.1 ");
-  out.append(static_cast<std::uint64_t>(response.status));
-  out.append(" ");
-  out.append(reason(response.status));
-  out.append("\r\n");
-  out.append(core_.date_line());
-  out.append("X-Corr-ID: ");
-  out.append(work.request.corr_id.text());
-  if (!response.no_content_length) {
-    out.append("\r\nContent-Length: ");
-    out.append(response.content_length());
+// The handler, for as long as somebody waits for its answer: dropping it aborts what it waits for.
+platform::Task<Response> Connection::handle(Work* work) {
+  peer_.begin(platform::Executor::current()->now());
+  runtime::Background<Response> handling(work->request.route->handler(&work->request));
+  if (handling.done()) co_return handling.take();
+  using Ended = PeerWatch::Ended;
+  const Ended ended = co_await peer_.wait(&handling, &*work->body, work->request.deadline);
+  // A handler that keeps the deadline itself has the better answer, in this very turn.
+  if (ended == Ended::TimedOut) co_await platform::Yield();
+  if (handling.done()) co_return handling.take();
+  if (ended == Ended::PeerLeft) {
+    core_.clients_gone.add();
+    co_return Response(kClientGone);
   }
-  if (!work.keep_alive) {
-    out.append("\r\nConnection: close");
-  } else if (work.head.minor == 0) {
-    out.append("\r\nConnection: keep-alive");
-  }
-  out.append("\r\n");
-  out.append(response.lines);
-  if (!framed) {
-    out.append(response.prepared_lines);
-    out.append("\r\n");
-  }
-  return out.ok() ? out.view() : std::string_view();
-}
-
-platform::Task<WireEnd> Connection::send(Work* work, Response* response) {
-  const bool head_only = work->head.method == Method::Head || response->no_content_length;
-  const bool framed = !head_only && response->framed_body.size() >= kByReferenceBytes;
-  const std::string_view head = render_head(*work, *response, framed);
-  if (head.empty()) co_return WireEnd::Closed;
-  if (response->source && !head_only) co_return co_await send_source(work, head, response);
-  const base::ByteView body = head_only ? base::ByteView() : response->body();
-  const base::ByteView rest = framed ? response->framed_body : body;
-  const WireEnd end = co_await send_whole(work, base::as_bytes(head), rest, response->memory);
-  if (end == WireEnd::None) core_.sent_bytes.add(body.size());
-  co_return end;
-}
-
-// Small bodies are copied into the packet that carries the head; large ones go by reference. What
-// the socket does not take at once waits for its reader, who may be slow: from then on the request
-// is not in flight any more.
-platform::Task<WireEnd> Connection::send_whole(Work* work, base::ByteView head, base::ByteView body,
-                                               const platform::SendMemory* memory) {
-  const base::Duration timeout = work->settings->write_timeout;
-  WireEnd end = WireEnd::None;
-  if (memory != nullptr && body.size() >= kByReferenceBytes) {
-    const bool done = wire_.try_send(head, *memory, body, end);
-    if (done || end != WireEnd::None) co_return end;
-    work->permit = {};
-    co_return co_await wire_.send(head, memory, body, timeout);
-  }
-  std::array<base::ByteView, 2> spans = {head, body};
-  const bool done = wire_.try_write(spans, end);
-  if (done || end != WireEnd::None) co_return end;
-  work->permit = {};
-  co_return co_await wire_.write(spans, timeout);
-}
-
-// A body that comes in pieces. If it fails half-way or ends early the connection is cut.
-platform::Task<WireEnd> Connection::send_source(Work* work, std::string_view head,
-                                                Response* response) {
-  base::ByteView front = base::as_bytes(head);
-  std::uint64_t left = response->source_bytes;
-  while (left > 0 || !front.empty()) {
-    base::Result<base::ByteView> piece = base::ByteView();
-    if (left > 0) piece = co_await response->source->next();
-    if (!piece || piece->size() > left || (left > 0 && piece->empty())) co_return WireEnd::Closed;
-    left -= piece->size();
-    const WireEnd end = co_await send_whole(work, front, *piece, nullptr);
-    if (end != WireEnd::None) co_return end;
-    front = {};
-  }
-  core_.sent_bytes.add(response->source_bytes);
-  co_return WireEnd::None;
+  core_.deadlines_passed.add();
+  co_return refuse(*work, {Code::Timeout, "the request was not done before its deadline"});
 }
 
 }  // namespace ron::http

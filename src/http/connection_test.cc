@@ -37,8 +37,7 @@ Task<Response> overlong(Request*) {
 
 Task<Response> stream(std::deque<std::string> pieces, std::uint64_t announced) {
   Response response(200);
-  response.source = std::make_unique<ListSource>(std::move(pieces));
-  response.source_bytes = announced;
+  response.body = SizedBody{std::make_unique<ListSource>(std::move(pieces)), announced};
   co_return response;
 }
 

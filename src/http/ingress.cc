@@ -44,10 +44,6 @@ RejectionMeters::RejectionMeters(runtime::Meters& meters)
       inflight(meters.counter(runtime::metrics::kRejectedTotal, {"inflight"})),
       capability(meters.counter(runtime::metrics::kRejectedTotal, {"capability"})) {}
 
-runtime::Counter& RejectionMeters::of(base::Code code) noexcept {
-  return code == Code::BodyCap ? body_cap : decode;
-}
-
 Ingress::Ingress(runtime::Meters& meters, const ServerSettings& settings, Authorize authorize)
     : rejections(meters),
       connections_(settings.max_conns),
@@ -87,41 +83,80 @@ base::Result<Ingress::Admission> Ingress::admit_connection(const platform::Endpo
   return admission;
 }
 
-base::Result<Coding> Ingress::check_body(const RequestHead& head,
-                                         const ServerSettings& settings) const {
-  if (head.content_length.value_or(0) > settings.max_body_bytes.bytes) {
-    const std::string length = std::to_string(*head.content_length);
-    return fail(body_too_large(settings).with("content_length", length));
+// In this order, and for these reasons.
+constinit const std::array<Ingress::Stage, 6> Ingress::kStages = {{
+    // A declared length over the cap is refused unread (413).
+    {"body cap", &Ingress::check_length, true, true},
+    // So are unknown and nested codings (415, 413).
+    {"decode guard", &Ingress::check_coding, true, true},
+    // Cheap, so it protects everything behind it (429).
+    {"rate", &Ingress::check_rate, false, false},
+    // Bounds memory and latency of admitted work (429). An answer that waits for its reader is no
+    // work: the connection caps bound those.
+    {"in-flight", &Ingress::take_place, false, true},
+    // Admitted work knows when nobody waits any more (504).
+    {"deadline", &Ingress::set_deadline, false, true},
+    // Cryptography only for requests that fit (401, 403).
+    {"capability", &Ingress::check_capability, false, true},
+}};
+
+base::Result<void> Ingress::admit(Passage& passage) {
+  const bool is_light = passage.route.weight == Weight::Light;
+  for (const Stage& stage : kStages) {
+    if (is_light && !stage.for_light_routes) continue;
+    if (passage.within_process && !stage.within_process) continue;
+    base::Result<void> passed = (this->*stage.check)(passage);
+    if (!passed) return passed;
   }
-  if (!head.has(KnownField::ContentEncoding)) return Coding::Identity;
-  const Checked<Coding> coding = content_coding(head);
-  if (!coding) return fail(coding.error().error());
-  return *coding;
+  return {};
 }
 
-base::Result<runtime::Limit::Permit> Ingress::admit(Request& request, const Route& route,
-                                                    RouteMeters& meters,
-                                                    const ServerSettings& settings,
-                                                    platform::TimePoint now) {
-  if (const auto taken = rate_.try_take(now); !taken) {
-    rejections.rate.add();
-    return fail(base::Error(Code::RateLimited, "more requests than the server's rate limit")
-                    .with("max_rps", std::to_string(settings.max_rps)));
+base::Result<void> Ingress::check_length(Passage& passage) {
+  const std::uint64_t length = passage.request.head->content_length.value_or(0);
+  if (length <= passage.settings.max_body_bytes.bytes) return {};
+  rejections.body_cap.add();
+  return fail(body_too_large(passage.settings.body_limits())
+                  .with("content_length", std::to_string(length)));
+}
+
+base::Result<void> Ingress::check_coding(Passage& passage) {
+  if (!passage.request.head->has(KnownField::ContentEncoding)) return {};
+  const Checked<Coding> coding = content_coding(*passage.request.head);
+  if (coding) {
+    passage.coding = *coding;
+    return {};
   }
-  runtime::Limit::Permit permit = inflight_.try_acquire();
-  if (!permit) {
-    rejections.inflight.add();
-    meters.busy_rejections.add();
-    return fail(base::Error(Code::Busy, "the server works on all the requests it may work on")
-                    .with("max_inflight", std::to_string(settings.max_inflight)));
-  }
-  request.deadline = runtime::Deadline(now + settings.request_deadline);
-  const base::Result<void> authorized = authorize_(request, route);
-  if (!authorized) {
-    rejections.capability.add();
-    return fail(authorized.error());
-  }
-  return permit;
+  rejections.decode.add();
+  return fail(coding.error().error());
+}
+
+base::Result<void> Ingress::check_rate(Passage& passage) {
+  if (rate_.try_take(passage.now)) return {};
+  rejections.rate.add();
+  return fail(base::Error(Code::RateLimited, "more requests than the server's rate limit")
+                  .with("max_rps", std::to_string(passage.settings.max_rps)));
+}
+
+base::Result<void> Ingress::take_place(Passage& passage) {
+  passage.permit = inflight_.try_acquire();
+  if (passage.permit) return {};
+  rejections.inflight.add();
+  passage.meters.busy_rejections.add();
+  return fail(base::Error(Code::Busy, "the server works on all the requests it may work on")
+                  .with("max_inflight", std::to_string(passage.settings.max_inflight)));
+}
+
+// A request that is handed on keeps the deadline it came with, if that is sooner.
+base::Result<void> Ingress::set_deadline(Passage& passage) {
+  const runtime::Deadline own(passage.now + passage.settings.request_deadline);
+  passage.request.deadline = passage.request.deadline.sooner(own);
+  return {};
+}
+
+base::Result<void> Ingress::check_capability(Passage& passage) {
+  base::Result<void> authorized = authorize_(passage.request, passage.route);
+  if (!authorized) rejections.capability.add();
+  return authorized;
 }
 
 }  // namespace ron::http

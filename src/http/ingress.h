@@ -1,21 +1,9 @@
 // Ingress: admission of connections and requests, the same for every service.
 //
-// The stages, in this order and for these reasons:
-//   1. connection caps, total and per address   a socket costs memory before its first byte
-//   2. head limits                              in the parser: no bound, no head (431, 414)
-//   3. body cap                                 a declared length over the cap is refused unread
-//   (413)
-//   4. decode guard                             unknown and nested codings are refused unread (415,
-//   413)
-//   5. rate limit                               cheap, so it protects everything behind it (429)
-//   6. in-flight limit                          bounds memory and latency of admitted work (429);
-//   an answer that waits for its reader is no work: stage 1 bounds those
-//   7. deadline                                 admitted work knows when nobody waits any more
-//   (504)
-//   8. capability                               cryptography only for requests that fit (401, 403)
-//   9. handler
-// Light routes (health, readiness, version, metrics) skip 5 to 8: an overloaded server still says
-// so.
+// What a request passes on its way to its handler, in this order:
+//   1. connection caps, total and per address: admit_connection()
+//   2. head limits: in the parser (431, 414)
+//   3. and on: kStages below, with the reason beside each
 #pragma once
 
 #include <array>
@@ -23,7 +11,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "base/result.h"
 #include "http/decode_guard.h"
@@ -90,8 +80,19 @@ struct RejectionMeters {
   runtime::Counter& rate;
   runtime::Counter& inflight;
   runtime::Counter& capability;
-  // The counter a refusal of the decode or body stages belongs to.
-  runtime::Counter& of(base::Code code) noexcept;
+};
+
+// A request between its route and its handler: what the stages look at and leave behind.
+struct Passage {
+  Request& request;
+  const Route& route;
+  RouteMeters& meters;
+  const ServerSettings& settings;
+  platform::TimePoint now;
+  bool within_process = false;  // another service hands it on and has charged its client already
+
+  Coding coding = Coding::Identity;
+  runtime::Limit::Permit permit{};  // counts the request as in flight until it is dropped
 };
 
 // Shared by all cores of a server.
@@ -110,16 +111,31 @@ class Ingress {
   base::Result<Admission> admit_connection(const platform::Endpoint& peer,
                                            const ServerSettings& settings);
 
-  // Stages 3 and 4, before anything of the body is read.
-  base::Result<Coding> check_body(const RequestHead& head, const ServerSettings& settings) const;
-  // Stages 5 to 8. The permit counts the request as in flight until it is dropped.
-  base::Result<runtime::Limit::Permit> admit(Request& request, const Route& route,
-                                             RouteMeters& meters, const ServerSettings& settings,
-                                             platform::TimePoint now);
+  // Every stage of kStages in its order. The first that refuses is counted and says what the client
+  // is told.
+  base::Result<void> admit(Passage& passage);
+
+  struct Stage {
+    std::string_view name;
+    base::Result<void> (Ingress::*check)(Passage&);
+    // Health, readiness, version and metrics: an overloaded server still says so.
+    bool for_light_routes;
+    // What the service at the front of the process has done is not done twice.
+    bool within_process;
+  };
+  // A constant, so that the order below is the order there is.
+  static const std::array<Stage, 6> kStages;
 
   RejectionMeters rejections;
 
  private:
+  base::Result<void> check_length(Passage& passage);
+  base::Result<void> check_coding(Passage& passage);
+  base::Result<void> check_rate(Passage& passage);
+  base::Result<void> take_place(Passage& passage);
+  base::Result<void> set_deadline(Passage& passage);
+  base::Result<void> check_capability(Passage& passage);
+
   runtime::Limit connections_;
   runtime::Limit inflight_;
   AddressCap addresses_;

@@ -112,7 +112,7 @@ TEST_F(IngressTest, RequestsInFlightAreBounded) {
   EXPECT_EQ(counted("http_inflight_requests"), 0);
 }
 
-TEST_F(IngressTest, AClientThatLeavesFreesItsPlaceOnceItsHandlerEnds) {
+TEST_F(IngressTest, AClientThatLeavesFreesItsPlaceAtOnce) {
   ServerSettings settings = test_settings();
   settings.max_inflight = 1;
   make(settings);
@@ -120,9 +120,17 @@ TEST_F(IngressTest, AClientThatLeavesFreesItsPlaceOnceItsHandlerEnds) {
   client->send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
   world_.run_for(1s);
   client->leave();
-  world_.run_for(10s);
+  world_.run_for(kTrip);
   EXPECT_EQ(counted("http_inflight_requests"), 0);
   EXPECT_EQ(connect()->ask(kGet).status, 200);
+}
+
+TEST_F(IngressTest, TheStagesStandInTheOrderOfTheirReasons) {
+  std::vector<std::string_view> names;
+  for (const Ingress::Stage& stage : Ingress::kStages) names.push_back(stage.name);
+  const std::vector<std::string_view> order = {"body cap",  "decode guard", "rate",
+                                               "in-flight", "deadline",     "capability"};
+  EXPECT_EQ(names, order);
 }
 
 TEST_F(IngressTest, LightRoutesAreServedHoweverBusyTheServerIs) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 
 #include "runtime/meter.h"
 
@@ -35,8 +36,16 @@ inline constexpr runtime::MetricDecl kAcceptFailuresTotal = runtime::declare_cou
     "http_accept_failures_total",
     "Connections the kernel could not hand over, for lack of descriptors.");
 
-inline constexpr std::array kAll = {&kRequestsTotal,      &kRequestSeconds,   &kConnections,
-                                    &kInflight,           &kConnectionsTotal, &kSentBytesTotal,
-                                    &kAcceptFailuresTotal};
+inline constexpr std::array<std::string_view, 2> kCancelReasons = {"client-gone", "deadline"};
+inline constexpr runtime::MetricDecl kCanceledTotal = runtime::declare_counter(
+    "http_canceled_total",
+    "Requests whose work was dropped: their client left, or their deadline passed.",
+    {{"reason", kCancelReasons}});
+inline constexpr runtime::MetricDecl kEventStreams =
+    runtime::declare_gauge("http_event_streams", "Event streams open now.");
+
+inline constexpr std::array kAll = {
+    &kRequestsTotal,  &kRequestSeconds,      &kConnections,   &kInflight,    &kConnectionsTotal,
+    &kSentBytesTotal, &kAcceptFailuresTotal, &kCanceledTotal, &kEventStreams};
 
 }  // namespace ron::http::metrics

@@ -36,6 +36,20 @@ struct Request {
   std::string token;  // the fingerprint of a genuine one
   std::uint64_t grant_max_bytes = UINT64_MAX;
   bool grant_full = false;  // the capability has the scope that lets it do more
+
+  // The same request to another service of the process: what its client said, nothing of what was
+  // found out about it here.
+  [[nodiscard]] Request handed_on() const {
+    Request request;
+    request.head = head;
+    request.path = path;
+    request.query = query;
+    request.corr_id = corr_id;
+    request.deadline = deadline;
+    request.peer = peer;
+    request.body = body;
+    return request;
+  }
 };
 
 }  // namespace ron::http

@@ -1,5 +1,7 @@
 #include "http/response.h"
 
+#include <utility>
+
 #include "base/json.h"
 #include "http/field_list.h"
 
@@ -12,7 +14,16 @@ Response Response::json(int status, std::string body) {
 Response Response::text(int status, std::string body, std::string_view content_type) {
   Response response(status);
   response.add("Content-Type", content_type);
-  response.text_body = std::move(body);
+  response.body = std::move(body);
+  return response;
+}
+
+Response Response::events(std::unique_ptr<EventSource> source) {
+  Response response(200);
+  response.add("Content-Type", "text/event-stream");
+  response.add("Cache-Control", "no-store");
+  response.add("X-Accel-Buffering", "no");
+  response.body = EventBody{std::move(source)};
   return response;
 }
 
@@ -39,6 +50,20 @@ Response Response::error(const base::Error& error, const base::Ulid& corr_id) {
 void Response::add(std::string_view name, std::string_view value) {
   if (!is_token(name) || !is_field_value(value)) return;
   lines.append(name).append(": ").append(value).append("\r\n");
+}
+
+base::ByteView Response::bytes() const noexcept {
+  if (const auto* shared = std::get_if<SharedBody>(&body)) return shared->bytes;
+  if (const auto* text = std::get_if<std::string>(&body)) return base::as_bytes(*text);
+  return {};
+}
+
+std::optional<std::uint64_t> Response::content_length() const noexcept {
+  if (const auto* sized = std::get_if<SizedBody>(&body)) return sized->length;
+  if (std::holds_alternative<StreamedBody>(body) || std::holds_alternative<EventBody>(body)) {
+    return std::nullopt;
+  }
+  return bytes().size();
 }
 
 }  // namespace ron::http

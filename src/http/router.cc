@@ -92,4 +92,28 @@ Router::Match Router::match(Method method, Request& request) const {
   return found;
 }
 
+std::optional<Response> Router::route(Request& request) const {
+  using base::Code;
+  const RequestHead& head = *request.head;
+  const Match found = match(head.method, request);
+  request.route = found.route;
+  request.route_meters = found.meters;
+  if (found.route != nullptr) return std::nullopt;
+  const auto refuse = [&request](Code code, std::string message) {
+    return Response::error({code, std::move(message)}, request.corr_id);
+  };
+  if (head.method == Method::Options && (found.path_known || head.target == "*")) {
+    Response response(204);
+    response.add("Allow", found.path_known ? found.allow : std::string_view("GET, HEAD, OPTIONS"));
+    return response;
+  }
+  if (head.method == Method::Other) {
+    return refuse(Code::NotImplemented, "the method is not implemented");
+  }
+  if (!found.path_known) return refuse(Code::NotFound, "there is no such route");
+  Response response = refuse(Code::MethodNotAllowed, "the route allows " + found.allow);
+  response.add("Allow", found.allow);
+  return response;
+}
+
 }  // namespace ron::http

@@ -75,6 +75,8 @@ class Router {
   };
   // Fills the request's parameters. HEAD uses the route of GET.
   Match match(Method method, Request& request) const;
+  // Fills in route, meters and parameters, or says what a request without a route is answered.
+  std::optional<Response> route(Request& request) const;
 
   // Counts what no route answers: refused heads, unknown paths.
   [[nodiscard]] RouteMeters& unmatched() const noexcept { return unmatched_; }

@@ -1,5 +1,7 @@
 #include "http/server.h"
 
+#include <algorithm>
+#include <cassert>
 #include <optional>
 #include <utility>
 
@@ -70,6 +72,7 @@ class Server::Core {
   }
 
   platform::Task<void> run(runtime::Shutdown shutdown);
+  platform::Task<Response> call(const Request* from);
 
   platform::Executor& home;
 
@@ -208,6 +211,28 @@ platform::Task<void> Server::Core::turn_away(std::unique_ptr<platform::Stream> s
   co_await connection.turn_away(std::move(error));
 }
 
+platform::Task<Response> Server::Core::call(const Request* from) {
+  const std::shared_ptr<const ServerSettings> settings = context_.settings;
+  const platform::TimePoint started = home.now();
+  Request request = from->handed_on();
+  if (std::optional<Response> unrouted = context_.router.route(request)) {
+    context_.router.unmatched().answered(unrouted->status, {});
+    co_return std::move(*unrouted);
+  }
+  Passage passage{request, *request.route, *request.route_meters, *settings, started, true};
+  const base::Result<void> admitted = context_.ingress.admit(passage);
+  Response response;
+  if (admitted) {
+    request.body->tighten(settings->body_limits());
+    request.body->set_deadline(request.deadline);
+    response = co_await request.route->handler(&request);
+  } else {
+    response = Response::error(admitted.error(), request.corr_id);
+  }
+  request.route_meters->answered(response.status, home.now() - started);
+  co_return response;
+}
+
 Server::Server(ServerParts parts, std::shared_ptr<const ServerSettings> settings)
     : parts_(std::move(parts)), settings_(std::move(settings)) {
   for (platform::Executor* executor : parts_.host.cores) {
@@ -232,6 +257,13 @@ platform::Task<base::Result<platform::Endpoint>> Server::bind(platform::Endpoint
 
 platform::Task<void> Server::run(std::size_t core, runtime::Shutdown shutdown) {
   return cores_[core]->run(std::move(shutdown));
+}
+
+platform::Task<Response> Server::call(const Request* from) {
+  const platform::Executor* const here = platform::Executor::current();
+  const auto core = std::ranges::find(cores_, here, [](const auto& each) { return &each->home; });
+  assert(core != cores_.end() && "called on a core of the server");
+  return (*core)->call(from);
 }
 
 platform::Task<void> Server::adopt() {

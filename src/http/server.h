@@ -59,6 +59,12 @@ class Server {
   // are open stay as they are. Not cancel-safe.
   platform::Task<void> apply(std::shared_ptr<const platform::TlsServer> tls);
 
+  // A request that another service of this process hands on, answered as if it had come over a
+  // connection: the same routes, stages and metrics, except that its rate was charged where it came
+  // in. Neither the body nor the answer is copied. On one of the server's cores, whether or not it
+  // listens; `from` outlives the call. Cancel-safe: aborting drops the handler.
+  platform::Task<Response> call(const Request* from);
+
   [[nodiscard]] std::size_t cores() const noexcept { return cores_.size(); }
 
  private:

@@ -5,12 +5,12 @@
 
 namespace ron::http {
 
-base::Error body_too_large(const ServerSettings& settings) {
-  std::string message = "the body is larger than " + base::print(settings.max_body_bytes);
-  const std::string_view advice = settings.larger_body_advice;
+base::Error body_too_large(const BodyLimits& limits) {
+  std::string message = "the body is larger than " + base::print(base::Size{limits.max_body_bytes});
+  const std::string_view advice = limits.larger_body_advice;
   if (!advice.empty()) message.append("; ").append(advice);
   return base::Error(base::Code::BodyCap, std::move(message))
-      .with("limit_bytes", std::to_string(settings.max_body_bytes.bytes));
+      .with("limit_bytes", std::to_string(limits.max_body_bytes));
 }
 
 config::Group<ServerSettings> server_keys() {

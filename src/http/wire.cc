@@ -126,7 +126,13 @@ platform::Task<WireEnd> Wire::read_exactly(base::MutableBytes into, base::Durati
   co_return WireEnd::None;
 }
 
-bool Wire::try_write(std::array<base::ByteView, 2>& spans, WireEnd& end) noexcept {
+std::size_t Wire::size_of(const Spans& spans) noexcept {
+  std::size_t size = 0;
+  for (const base::ByteView& span : spans) size += span.size();
+  return size;
+}
+
+bool Wire::try_write(Spans& spans, WireEnd& end) noexcept {
   const IoResult result = stream_->try_write(spans);
   if (result.would_block()) return false;
   if (!result.ok()) {
@@ -140,12 +146,12 @@ bool Wire::try_write(std::array<base::ByteView, 2>& spans, WireEnd& end) noexcep
     span = span.subspan(taken);
     written -= taken;
   }
-  return spans[0].empty() && spans[1].empty();
+  return size_of(spans) == 0;
 }
 
-platform::Task<WireEnd> Wire::write(std::array<base::ByteView, 2> spans, base::Duration timeout) {
+platform::Task<WireEnd> Wire::write(Spans spans, base::Duration timeout) {
   WireEnd end = WireEnd::None;
-  std::size_t left = spans[0].size() + spans[1].size();
+  std::size_t left = size_of(spans);
   watch_in(timeout);
   while (!timed_out_) {
     if (stream_->writable().is_set()) {
@@ -154,7 +160,7 @@ platform::Task<WireEnd> Wire::write(std::array<base::ByteView, 2> spans, base::D
         co_return WireEnd::None;
       }
       if (end != WireEnd::None) co_return end;
-      note_progress(left, spans[0].size() + spans[1].size(), timeout);
+      note_progress(left, size_of(spans), timeout);
       if (turn_is_over()) co_await give_way();
     } else {
       co_await stream_->writable().wait();

@@ -83,10 +83,12 @@ class Wire : private platform::Timer {
   platform::Task<WireEnd> read_exactly(base::MutableBytes into, base::Duration timeout,
                                        platform::TimePoint latest = platform::kNever);
 
+  // What leaves in one gathered write: a head, a chunk's size, its bytes and its end at the most.
+  using Spans = std::array<base::ByteView, 4>;
   // Writes all spans. A peer that takes less than kProgressBytes per `timeout` is TimedOut.
-  platform::Task<WireEnd> write(std::array<base::ByteView, 2> spans, base::Duration timeout);
+  platform::Task<WireEnd> write(Spans spans, base::Duration timeout);
   // The part of write() that needs no waiting: true when everything went out at once.
-  bool try_write(std::array<base::ByteView, 2>& spans, WireEnd& end) noexcept;
+  bool try_write(Spans& spans, WireEnd& end) noexcept;
 
   // Writes a head and then a piece of `memory`, by reference where the kernel can. Both must stay
   // valid until it returns. Same rules as write().
@@ -96,8 +98,11 @@ class Wire : private platform::Timer {
   bool try_send(base::ByteView& head, const platform::SendMemory& memory, base::ByteView& piece,
                 WireEnd& end) noexcept;
 
-  // Wakes a reader that waits for the next request, so that it looks around.
-  void interrupt() noexcept { stream_->readable().nudge(); }
+  // Wakes whoever waits for the next request or watches the peer, to look around.
+  void interrupt() noexcept {
+    stream_->readable().nudge();
+    stream_->gone().nudge();
+  }
   [[nodiscard]] bool timed_out() const noexcept { return timed_out_; }
 
   // Ends the connection so that the peer can still read our last answer: FIN, then drop what
@@ -110,6 +115,7 @@ class Wire : private platform::Timer {
   static constexpr std::size_t kJoinHeadBytes = 128 * base::kKiB;
   static constexpr std::size_t kLingerBytes = 4 * base::kMiB;
 
+  static std::size_t size_of(const Spans& spans) noexcept;
   // Watches the peer: enough progress since the last look restarts the clock.
   void note_progress(std::size_t& left, std::size_t now_left, base::Duration timeout,
                      platform::TimePoint latest = platform::kNever) noexcept;

@@ -96,8 +96,9 @@ class Stream {
 
   // Sends FIN after what was written.
   virtual void shutdown_write() noexcept = 0;
-  // Fails every pending and later call; both events are set. The peer sees a reset if data is
-  // unread.
+  // Fails every pending and later call; both events are set. When the stream goes, the peer sees a
+  // reset and not an end: nobody takes what was sent for all there is. (A Unix socket has no reset
+  // unless data is unread.)
   virtual void abort() noexcept = 0;
 
   // Where a client comes from, or what a client's stream was connected to. Of a client on a Unix

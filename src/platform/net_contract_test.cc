@@ -256,6 +256,26 @@ TEST_P(StreamContract, AbortFailsLaterCallsAndResetsThePeer) {
   play_streams(GetParam(), abort_without_reading, expect_reset);
 }
 
+Task<void> send_and_abort(Meeting* meeting) {
+  const std::unique_ptr<Stream> stream = co_await serve_one(meeting);
+  co_await write_all(stream.get(), "half");
+  co_await pause(std::chrono::milliseconds(5));
+  stream->abort();
+  stream->shutdown_write();  // too late
+}
+
+Task<void> expect_no_end(Meeting* meeting) {
+  const std::unique_ptr<Stream> stream = co_await dial(meeting);
+  const ReadText read = co_await read_up_to(stream.get(), 5);
+  EXPECT_EQ(read.text, "half");
+  EXPECT_EQ(read.end, IoResult::Kind::Failed);
+}
+
+TEST_P(StreamContract, WhatIsAbortedDoesNotLookComplete) {
+  if (GetParam().transport == Transport::Unix) GTEST_SKIP() << "a Unix socket has no reset";
+  play_streams(GetParam(), send_and_abort, expect_no_end);
+}
+
 Task<void> listen_and_go(Meeting* meeting) {
   listen(meeting);
   meeting->listener.reset();

@@ -137,9 +137,13 @@ class SocketStream final : public Stream, private IoSource {
     return IoResult::moved(static_cast<std::size_t>(n));
   }
 
-  void shutdown_write() noexcept override { shutdown(socket_.get(), SHUT_WR); }
+  void shutdown_write() noexcept override {
+    if (!aborted_) shutdown(socket_.get(), SHUT_WR);
+  }
   void abort() noexcept override {
     aborted_ = true;
+    const linger reset{.l_onoff = 1, .l_linger = 0};  // no time: a reset instead of a FIN
+    setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     readable_.set();
     writable_.set();
   }

@@ -66,7 +66,7 @@ bool SimStream::blocks_for_nothing() {
 }
 
 IoResult SimStream::try_read(base::MutableBytes into) noexcept {
-  if (aborted_) return IoResult::failed(ECONNABORTED);
+  if (side().aborted) return IoResult::failed(ECONNABORTED);
   if (blocks_for_nothing()) return IoResult::blocked();
   Side& me = side();
   if (into.empty()) return IoResult::moved(0);
@@ -102,7 +102,7 @@ std::size_t SimStream::take(base::MutableBytes into) noexcept {
 }
 
 IoResult SimStream::try_write(std::span<const base::ByteView> spans, Flush) noexcept {
-  if (aborted_) return IoResult::failed(ECONNABORTED);
+  if (side().aborted) return IoResult::failed(ECONNABORTED);
   Side& me = side();
   if (me.error != 0) return IoResult::failed(me.error);
   if (!me.established) {
@@ -174,14 +174,14 @@ void SimStream::room_soon() {
 
 void SimStream::shutdown_write() noexcept {
   Side& me = side();
-  if (me.finish_sent || me.error != 0 || !me.established) return;
+  if (me.finish_sent || me.aborted || me.error != 0 || !me.established) return;
   me.finish_sent = true;
   world_.network().send(connection_, side_, Segment::Kind::Finish, {});
   if (me.finish_received) writable_.set();
 }
 
 void SimStream::abort() noexcept {
-  aborted_ = true;
+  side().aborted = true;
   readable_.set();
   writable_.set();
 }

@@ -47,7 +47,6 @@ class SimStream final : public Stream {
   ConnectionPtr connection_;
   std::size_t side_;
   Endpoint peer_;
-  bool aborted_ = false;
 };
 
 class SimListener final : public Listener {

@@ -57,6 +57,7 @@ struct Side {
   SimStream* stream = nullptr;  // null while waiting to be accepted and once closed
   bool established = false;
   bool closed = false;    // its stream is gone
+  bool aborted = false;   // its stream was: the other side sees a reset
   bool vanished = false;  // its node lost power: it says nothing any more
   bool finish_sent = false;
   bool finish_received = false;

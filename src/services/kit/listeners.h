@@ -56,6 +56,9 @@ class Listeners {
   platform::Task<void> apply(std::shared_ptr<const ServiceConfig> config);
   platform::Task<void> apply(std::shared_ptr<const platform::TlsServer> tls);
 
+  // A client's request that comes from within the process, whether or not anything is open.
+  platform::Task<http::Response> call(const http::Request* from) { return public_.call(from); }
+
   // The supervised tasks: the operators' early, the clients' last.
   void start_admin(runtime::Supervisor& supervisor);
   void start_public(runtime::Supervisor& supervisor);

@@ -63,6 +63,9 @@ class Service {
   // Called when a critical task was given up; the owner stops the process.
   virtual void on_give_up(std::function<void()> tell) = 0;
 
+  // A request that another service of the process hands on (http/server.h). Cancel-safe.
+  virtual platform::Task<http::Response> call(const http::Request* from) = 0;
+
   // What an admin listener shows of it. `router` may be another service's: in `ron up` one admin
   // listener serves all.
   virtual void add_operator_routes(http::Router& router) = 0;

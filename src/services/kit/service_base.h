@@ -64,6 +64,9 @@ class ServiceBase : public Service {
   void abort_now() noexcept final { supervisor_.abort_now(); }
   void on_give_up(std::function<void()> tell) final { tell_give_up_ = std::move(tell); }
 
+  platform::Task<http::Response> call(const http::Request* from) final {
+    return listeners_.call(from);
+  }
   void add_operator_routes(http::Router&) override {}
   [[nodiscard]] runtime::Meters& meters() noexcept final { return meters_; }
   [[nodiscard]] const runtime::Topology& topology() const noexcept final { return topology_; }

@@ -32,11 +32,12 @@ platform::Task<base::Result<base::ByteView>> ObjectSource::next() {
 
 void set_body(http::Response& response, Api& api, Stretch stretch, volume::Piece first) {
   if (first.bytes.size() != stretch.length) {
-    response.source_bytes = stretch.length;
-    response.source = std::make_unique<ObjectSource>(api, std::move(stretch), std::move(first));
+    const std::uint64_t length = stretch.length;
+    response.body = http::SizedBody{
+        std::make_unique<ObjectSource>(api, std::move(stretch), std::move(first)), length};
     return;
   }
-  response.shared_body = first.bytes;
+  response.body = http::SharedBody{first.bytes};
   if (first.owner && first.buffer.size() == 0) {
     response.owner = std::move(first.owner);
   } else {

@@ -23,16 +23,14 @@ Response without_body(int status, const ObjectPtr& object) {
   Response response(status);
   response.prepared_lines = object->header_lines;
   response.owner = object;
-  response.no_content_length = status == 304;
   return response;
 }
 
 Response whole(const ObjectPtr& object) {
   Response response(200);
   response.prepared_lines = object->header_lines;
-  response.shared_body = object->bytes();
-  response.memory = object->memory ? &object->memory : nullptr;
-  response.framed_body = object->framed();
+  response.body = http::SharedBody{object->bytes(), object->memory ? &object->memory : nullptr,
+                                   object->framed()};
   response.owner = object;
   return response;
 }
@@ -62,8 +60,9 @@ Response ranged(const Request& request, const ObjectPtr& object, std::string_vie
   Response response = whole(object);
   response.status = 206;
   response.add("Content-Range", http::print_content_range(outcome.range, size, text));
-  response.shared_body = object->bytes().subspan(outcome.range.first, outcome.range.length());
-  response.framed_body = {};
+  auto& shared = std::get<http::SharedBody>(response.body);
+  shared.bytes = shared.bytes.subspan(outcome.range.first, outcome.range.length());
+  shared.framed = {};
   return response;
 }
 
@@ -122,7 +121,6 @@ Wanted wanted_bytes(const Request& request, const base::ObjectId& id, std::uint6
   wanted.response.lines = object_header_lines(id);
   if (verdict == http::Verdict::NotModified) {
     wanted.response.status = 304;
-    wanted.response.no_content_length = true;
     wanted.is_final = true;
     return wanted;
   }
@@ -152,8 +150,7 @@ Task<Response> get_from_volume(Api* api, Request* request, base::ObjectId id) {
   Wanted wanted = wanted_bytes(*request, id, found->length());
   if (wanted.is_final) co_return std::move(wanted.response);
   if (request->head->method == http::Method::Head) {
-    wanted.response.length_only = true;
-    wanted.response.source_bytes = wanted.length;
+    wanted.response.body = http::SizedBody{nullptr, wanted.length};
     co_return std::move(wanted.response);
   }
   if (api->loads_whole(found->length())) {
@@ -218,7 +215,7 @@ Response stored_response(const Request& request, const base::Result<Stored>& sto
   response.add("Content-Type", "application/json");
   response.add("ETag", std::string("\"").append(address).append("\""));
   response.add("Location", location);
-  response.text_body = std::move(body);
+  response.body = std::move(body);
   return response;
 }
 
@@ -251,9 +248,7 @@ Task<Response> delete_object(Api* api, Request* request) {
 }  // namespace
 
 Response no_content() {
-  Response response(204);
-  response.no_content_length = true;
-  return response;
+  return Response(204);
 }
 
 Response refuse(const Request& request, const base::Error& error) {

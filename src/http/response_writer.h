@@ -1,0 +1,63 @@
+// ResponseWriter: puts answers on the wire, whatever kind of body they have.
+//
+// Part of a connection and used by its task alone. Bounds: one piece of a source or one event at a
+// time; the next one is asked for when the client has taken the last.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "http/core_context.h"
+#include "http/peer_watch.h"
+#include "http/response.h"
+#include "http/wire.h"
+#include "platform/task.h"
+
+namespace ron::http {
+
+class ResponseWriter {
+ public:
+  ResponseWriter(CoreContext& core, Wire& wire, PeerWatch& peer) noexcept
+      : core_(core), wire_(wire), peer_(peer) {}
+
+  // None: the client has all of it. Anything else: the connection must be cut, so that nobody takes
+  // a part for the whole. The request counts as in flight until its answer waits for its reader.
+  // Cancel-safe.
+  platform::Task<WireEnd> send(RequestWork* work, Response* response);
+
+ private:
+  // How the body's end is told.
+  enum class Framing : std::uint8_t { None, Length, Chunked, Close };
+  static Framing framing_of(const RequestWork& work, const Response& response) noexcept;
+  // The head; with `framed`, only what comes before the prepared lines.
+  std::string_view render_head(RequestWork& work, const Response& response, Framing framing,
+                               bool framed);
+
+  platform::Task<WireEnd> send_memory(RequestWork* work, base::ByteView head, base::ByteView bytes,
+                                      const platform::SendMemory* memory);
+  platform::Task<WireEnd> send_by_reference(RequestWork* work, base::ByteView head,
+                                            base::ByteView bytes,
+                                            const platform::SendMemory* memory);
+  // Nothing when the source failed or the client left meanwhile. With `head`, that is sent before
+  // it waits.
+  platform::Task<std::optional<base::ByteView>> next_piece(RequestWork* work, BodySource* source,
+                                                           base::ByteView* head);
+  platform::Task<WireEnd> send_sized(RequestWork* work, base::ByteView head, SizedBody* body);
+  platform::Task<WireEnd> send_streamed(RequestWork* work, base::ByteView head, BodySource* source,
+                                        Framing framing);
+  platform::Task<WireEnd> send_events(RequestWork* work, base::ByteView head, EventSource* source,
+                                      Framing framing);
+  // Gathered, tried first; whoever has to wait for its reader is not in flight any more.
+  platform::Task<WireEnd> write(RequestWork* work, Wire::Spans spans);
+  // A piece in its frame behind `front`; an empty one is the end.
+  platform::Task<WireEnd> send_piece(RequestWork* work, base::ByteView front, base::ByteView piece,
+                                     Framing framing);
+
+  CoreContext& core_;
+  Wire& wire_;
+  PeerWatch& peer_;
+};
+
+}  // namespace ron::http
