@@ -45,8 +45,7 @@ class Judge {
   }
   // It took at least as long as the settings allow.
   [[nodiscard]] bool took(Duration http::ServerSettings::* limit) const {
-    return any(
-        [&](const Era& era) { return x_.ended - x_.begun >= era.settings->server.*limit; });
+    return any([&](const Era& era) { return x_.ended - x_.begun >= era.settings->server.*limit; });
   }
   // What the settings say about the body.
   [[nodiscard]] static bool fits(const Request& request, const Era& era);

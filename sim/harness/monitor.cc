@@ -19,8 +19,8 @@ RequestPtr make_probe(Dice& dice, std::string_view path) {
   request->what = path.substr(1);
   request->corr_id = draw_corr_id(dice);
   request->asks_ready = path == "/readyz";
-  request->head = "GET " + std::string(path) + " HTTP/1.1\r\nHost: service\r\nX-Corr-ID: " +
-                  request->corr_id + "\r\n\r\n";
+  request->head = "GET " + std::string(path) +
+                  " HTTP/1.1\r\nHost: service\r\nX-Corr-ID: " + request->corr_id + "\r\n\r\n";
   return request;
 }
 

@@ -63,8 +63,9 @@ void add_server_flags(Dice& dice, const std::string& section, const ServerScale&
   add("server.max_inflight", std::to_string(dice.pick({1U, 8U, 64U, 64U})));
   add("server.max_rps", std::to_string(dice.pick({20U, 200U, 100'000U, 100'000U})));
   const std::uint64_t short_deadline = std::max<std::uint64_t>(200, scale.least_deadline_ms + 150);
-  add("server.request_deadline", draw_ms(dice, scale.least_deadline_ms,
-                                         dice.chance(50) ? short_deadline : scale.most_deadline_ms));
+  add("server.request_deadline",
+      draw_ms(dice, scale.least_deadline_ms,
+              dice.chance(50) ? short_deadline : scale.most_deadline_ms));
   add("max_conns", std::to_string(dice.pick({3U, 8U, 32U, 32U})));
   add("max_conns_per_ip", std::to_string(dice.pick({1U, 3U, 32U, 32U})));
   add("read_timeout", draw_ms(dice, 50, 500));

@@ -84,10 +84,9 @@ int run(const Simulation& simulation, const SeedArguments& arguments) {
 int run_program(const Simulation& simulation, int count, char** words) {
   SeedArguments arguments;
   if (const auto complaint = parse(count, words, arguments)) return usage(simulation, *complaint);
-  const bool known =
-      arguments.plant.empty() ||
-      std::ranges::find(simulation.plants, arguments.plant, &PlantInfo::name) !=
-          simulation.plants.end();
+  const bool known = arguments.plant.empty() ||
+                     std::ranges::find(simulation.plants, arguments.plant, &PlantInfo::name) !=
+                         simulation.plants.end();
   if (!known) return usage(simulation, "no such plant: " + arguments.plant);
   return run(simulation, arguments);
 }

@@ -35,11 +35,11 @@ struct Request {
   bool gzip = false;
   bool expects_continue = false;
   bool asks_close = false;
-  bool to_head = false;        // HEAD: its answer has no body
-  bool heavy = false;          // passes through admission
-  bool garbage = false;        // not HTTP at all
-  bool asks_ready = false;     // GET /readyz
-  bool public_read = false;    // strangers may, if the settings say so
+  bool to_head = false;      // HEAD: its answer has no body
+  bool heavy = false;        // passes through admission
+  bool garbage = false;      // not HTTP at all
+  bool asks_ready = false;   // GET /readyz
+  bool public_read = false;  // strangers may, if the settings say so
   Right right = Right::Enough;
 
   [[nodiscard]] std::size_t bytes() const { return head.size() + body.size(); }

@@ -38,7 +38,7 @@ struct Exchange {
   const Life* life = nullptr;
   unsigned life_number = 0;
   std::optional<std::size_t> operation{};  // what Subject::begin said
-  TimePoint called{};  // when its connection was asked for
+  TimePoint called{};                      // when its connection was asked for
   TimePoint begun{};
   TimePoint ended{};
   bool first_on_connection = false;

@@ -114,8 +114,7 @@ Task<bool> Talk::send_all(std::vector<Asked>* asked, Conduct conduct, TimePoint 
     if (end == WriteEnd::Ignored) {
       late("the server goes on reading after the deadline of " + (*asked)[i].request->what);
     }
-    if (end == WriteEnd::TimedOut)
-      late("the server stopped reading " + (*asked)[i].request->what);
+    if (end == WriteEnd::TimedOut) late("the server stopped reading " + (*asked)[i].request->what);
     if (end != WriteEnd::Done) co_return false;
   }
   if (conduct.half_closes) http_->finish();

@@ -30,11 +30,11 @@ struct Era {
 struct Life {
   platform::Endpoint bind;
   platform::Endpoint admin;
-  TimePoint opened = kNever;      // clients are served from here on
-  TimePoint moved{};              // when clients last had to learn a new address
-  TimePoint stop_asked = kNever;  // when it was told to stop
-  TimePoint ended = kNever;       // when it was gone, in good order or not
-  bool cut = false;               // its machine lost power
+  TimePoint opened = kNever;             // clients are served from here on
+  TimePoint moved{};                     // when clients last had to learn a new address
+  TimePoint stop_asked = kNever;         // when it was told to stop
+  TimePoint ended = kNever;              // when it was gone, in good order or not
+  bool cut = false;                      // its machine lost power
   std::vector<TimePoint> task_failures;  // when a task of it was made to fail
   std::vector<Era> eras;
 

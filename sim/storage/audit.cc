@@ -20,8 +20,7 @@ Auditor::Auditor(Talk* talk, const RequestMaker* maker, const StoragePlan* plan)
 
 // Below the rate limit, however low that is.
 Duration Auditor::pause() const {
-  const http::ServerSettings& server =
-      scene_.timeline.now_living().eras.back().settings->server;
+  const http::ServerSettings& server = scene_.timeline.now_living().eras.back().settings->server;
   return 1100ms / static_cast<Duration::rep>(server.max_rps);
 }
 

@@ -1,6 +1,7 @@
 // Audit: one client of svc-storage that does everything right, in a world without faults or other
 // clients. So nothing may be refused to it, everything acknowledged must be there, and a new object
-// can be stored, read and removed: a permit, a turn or a wake-up that was lost on the way shows here.
+// can be stored, read and removed: a permit, a turn or a wake-up that was lost on the way shows
+// here.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,7 @@ using platform::Task;
 
 class FaultyDisk::SegmentFile final : public File {
  public:
-  SegmentFile(FaultyDisk& disk, std::unique_ptr<File> file)
-      : disk_(disk), file_(std::move(file)) {}
+  SegmentFile(FaultyDisk& disk, std::unique_ptr<File> file) : disk_(disk), file_(std::move(file)) {}
 
   Task<base::Result<base::Buffer>> read_at(std::uint64_t offset, base::Buffer into) override {
     return file_->read_at(offset, std::move(into));

@@ -62,7 +62,8 @@ constexpr std::string_view name(History::Who who) {
 
 // It may have stored the object, or taken it away.
 constexpr bool may_add(Act act, Result result) {
-  return result == Result::Added || result == Result::Stored || (act == Act::Put && result == Result::Unknown);
+  return result == Result::Added || result == Result::Stored ||
+         (act == Act::Put && result == Result::Unknown);
 }
 constexpr bool may_remove(Act act, Result result) {
   return result == Result::Removed || (act == Act::Delete && result == Result::Unknown);
@@ -177,8 +178,7 @@ class History::Search {
       const auto then = after(*left[i], holders);
       if (left[i]->begin >= first_end || !then) continue;
       if (left[i]->optional() && *then == holders) continue;
-      const auto [kind, first] =
-          next.try_emplace({left[i]->act, left[i]->who, left[i]->result}, i);
+      const auto [kind, first] = next.try_emplace({left[i]->act, left[i]->who, left[i]->result}, i);
       if (!first && left[i]->end < left[kind->second]->end) kind->second = i;
     }
     const bool found = std::ranges::any_of(next, [&](const auto& kind) {
@@ -212,8 +212,7 @@ class History::Search {
 };
 
 std::string History::describe(const Group& operations) {
-  std::string text =
-      "no order explains object " + std::to_string(operations.front()->object) + ":";
+  std::string text = "no order explains object " + std::to_string(operations.front()->object) + ":";
   for (const Operation* operation : operations) {
     text += "\n    [" + std::to_string(operation->begin) + ", ";
     text += operation->end == kNeverEnds ? "..." : std::to_string(operation->end);

@@ -5,9 +5,9 @@
 // all its state. Each operation has an interval, from its first byte to its answer, and takes
 // effect at one moment within it. One whose answer never came took effect at any later moment of
 // the same life of the service, or not at all. What a service in memory holds ends with its life;
-// what one on disk has acknowledged is there in the next, however the life ended. check() finds such
-// an order or says that there is none, exactly: it never calls a possible history wrong, nor an
-// impossible one right.
+// what one on disk has acknowledged is there in the next, however the life ended. check() finds
+// such an order or says that there is none, exactly: it never calls a possible history wrong, nor
+// an impossible one right.
 //
 // One thread. Memory grows with the number of operations.
 #pragma once

@@ -13,8 +13,8 @@ bool StorageJudge::memory_may_be_full() const {
   const auto capacity = [](const Era& era) {
     return era.config->get(storage::storage_section())->cache_bytes.bytes;
   };
-  const std::uint64_t most = most_bytes(facts_.payloads, facts_.history, x_.life_number,
-                                        x_.begun - facts_.moment);
+  const std::uint64_t most =
+      most_bytes(facts_.payloads, facts_.history, x_.life_number, x_.begun - facts_.moment);
   return any([&](const Era& era) { return most > capacity(era); });
 }
 

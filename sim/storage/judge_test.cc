@@ -47,8 +47,7 @@ struct JudgeTest : testing::Test {
 
   JudgeTest() {
     life.eras.push_back(era_of({"storage.limits.max_body_bytes=1KiB", "storage.read_timeout=100ms",
-                                "storage.server.request_deadline=1s",
-                                "storage.cache_bytes=1MiB"}));
+                                "storage.server.request_deadline=1s", "storage.cache_bytes=1MiB"}));
     life.opened = {};
     request.corr_id = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
     request.token = TokenKind::Admin;

@@ -44,9 +44,8 @@ Scale draw_scale_on_disk(Dice& dice) {
   Scale scale = draw_scale(dice);
   if (dice.chance(10)) {
     scale.in_parts = true;
-    scale.server = {.body_cap = base::limits::kPartBytes,
-                    .least_deadline_ms = 1000,
-                    .most_deadline_ms = 5000};
+    scale.server = {
+        .body_cap = base::limits::kPartBytes, .least_deadline_ms = 1000, .most_deadline_ms = 5000};
   }
   const std::uint64_t kib = dice.pick({0U, 64U, 256U, 16U * 1024});
   scale.cache_bytes = kib * base::kKiB;
@@ -84,11 +83,12 @@ void add_fixed_flags(Dice& dice, bool on_disk, Flags& flags) {
 }
 
 LifeMaker life_maker(const Scale& scale, bool on_disk, bool patient) {
-  return {.section = "storage",
-          .ports = kPorts,
-          .add_fixed = [on_disk](Dice& dice, Flags& flags) { add_fixed_flags(dice, on_disk, flags); },
-          .add_hot = [scale, patient](Dice& dice,
-                                      Flags& flags) { add_hot_flags(dice, scale, patient, flags); }};
+  return {
+      .section = "storage",
+      .ports = kPorts,
+      .add_fixed = [on_disk](Dice& dice, Flags& flags) { add_fixed_flags(dice, on_disk, flags); },
+      .add_hot = [scale, patient](Dice& dice,
+                                  Flags& flags) { add_hot_flags(dice, scale, patient, flags); }};
 }
 
 // A disk that is slow now and then, and a pool that is full.

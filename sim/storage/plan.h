@@ -1,5 +1,5 @@
-// What a seed of svc-storage decides beforehand, besides what every service's does: the content that
-// clients deal in, and the settings that are storage's own.
+// What a seed of svc-storage decides beforehand, besides what every service's does: the content
+// that clients deal in, and the settings that are storage's own.
 #pragma once
 
 #include <cstddef>

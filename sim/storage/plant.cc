@@ -138,8 +138,7 @@ class PermitLeak final : public Relay {
   Task<base::Result<Stored>> put(NewBytes wish, Deadline deadline) override {
     runtime::Limit::Permit permit = places_.try_acquire();
     if (!permit) {
-      co_return base::fail(
-          base::Error(Code::Busy, "the work queue is full").with("queue", "work"));
+      co_return base::fail(base::Error(Code::Busy, "the work queue is full").with("queue", "work"));
     }
     auto stored = co_await api_.put(std::move(wish), deadline);
     if (!stored) lost_.push_back(std::move(permit));

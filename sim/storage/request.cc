@@ -118,10 +118,10 @@ Tokens make_tokens(Dice dice, std::int64_t now_unix_s) {
 
 std::string_view name(Kind kind) noexcept {
   constexpr std::array<std::string_view, 19> kNames = {
-      "put",           "put-wrong", "post",   "get",          "head",
-      "range",         "if-none-match", "if-match", "delete", "begin-upload",
-      "put-part",      "show-upload", "commit-upload", "abort-upload", "health",
-      "ready",         "missing", "bad-address", "garbage"};
+      "put",      "put-wrong",     "post",          "get",          "head",
+      "range",    "if-none-match", "if-match",      "delete",       "begin-upload",
+      "put-part", "show-upload",   "commit-upload", "abort-upload", "health",
+      "ready",    "missing",       "bad-address",   "garbage"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

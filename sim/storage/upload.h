@@ -17,16 +17,16 @@ namespace ron::sim {
 // happen, up to the end of the service's life. What it was told lasts.
 struct UploadModel {
   std::size_t object = 0;
-  bool tenants = false;       // a tenant's, else nobody's in particular
-  bool names_address = false; // said beforehand what address it must have
+  bool tenants = false;        // a tenant's, else nobody's in particular
+  bool names_address = false;  // said beforehand what address it must have
   std::uint64_t length = 0;
-  std::string id;             // empty until the service has said so
-  unsigned begun_in = 0;      // which life of the service
+  std::string id;                   // empty until the service has said so
+  unsigned begun_in = 0;            // which life of the service
   std::set<std::uint64_t> tried;    // parts that may be there
   std::set<std::uint64_t> arrived;  // parts that are
   bool commit_tried = false;
   bool abort_tried = false;
-  bool over = false;          // the client has no more use for it
+  bool over = false;  // the client has no more use for it
 
   [[nodiscard]] std::uint64_t parts() const {
     return (length + base::limits::kPartBytes - 1) / base::limits::kPartBytes;
