@@ -33,7 +33,7 @@ struct LifePlan {
   std::vector<ReloadPlan> reloads;
   std::optional<Duration> stop_after;   // none: stopped once the clients are done and audited
   std::optional<Duration> abort_after;  // a second signal, this long after the first
-  std::optional<Duration> cut_after;    // the machine loses power; counts instead of a stop
+  std::optional<Duration> cut_after;    // the machine loses power, if it still runs then
   std::vector<Duration> task_failures;  // a task of the service is made to fail, at these times
   Duration down_for{};                  // until the next life
 };

@@ -15,19 +15,20 @@ constexpr std::string_view kMaxInflight = "max_inflight";
 
 }  // namespace
 
-void Refusals::watch(kit::Service& service, const Timeline& timeline) {
-  service_ = &service;
+void Refusals::watch(runtime::Meters& meters, const runtime::Topology& topology,
+                     const Timeline& timeline) {
+  meters_ = &meters;
+  topology_ = &topology;
   timeline_ = &timeline;
   watched_.clear();
   const auto add = [this](std::string_view detail, const runtime::Counter& counter) {
     watched_.push_back({std::string(detail), &counter, counter.value()});
   };
   using runtime::metrics::kRejectedTotal;
-  runtime::Meters& meters = service.meters();
   add(kMaxConns, meters.counter(kRejectedTotal, {"connections"}));
   add(kMaxConnsPerIp, meters.counter(kRejectedTotal, {"connections-per-ip"}));
   add(kMaxInflight, meters.counter(kRejectedTotal, {"inflight"}));
-  for (const runtime::ChannelDecl& channel : service.topology().wires().channels) {
+  for (const runtime::ChannelDecl& channel : topology.wires().channels) {
     if (channel.overflow != runtime::Overflow::RejectNew) continue;
     add(channel.name,
         meters.counter(runtime::metrics::kQueueDroppedTotal, {std::string(channel.name)}));
@@ -36,7 +37,7 @@ void Refusals::watch(kit::Service& service, const Timeline& timeline) {
 
 std::uint64_t Refusals::gauge(std::string_view name) const {
   std::int64_t sum = 0;
-  for (const runtime::FamilyReading& family : service_->meters().collect()) {
+  for (const runtime::FamilyReading& family : meters_->collect()) {
     if (family.decl->name != name) continue;
     for (const runtime::SeriesReading& series : family.series) sum += series.level;
   }
@@ -67,14 +68,14 @@ Refusals::Level Refusals::level(const Watched& watched) const {
     const std::size_t open = world_.network().most_streams_of_a_peer(kServerNode);
     return {open == 0 ? 0 : open - 1, least(&Settings::max_conns_per_ip)};
   }
-  for (const runtime::Topology::Sample& queue : service_->topology().sample()) {
+  for (const runtime::Topology::Sample& queue : topology_->sample()) {
     if (queue.decl->name == watched.detail) return {queue.depth, queue.capacity};
   }
   return {0, 1};
 }
 
 std::optional<std::string> Refusals::look() {
-  if (service_ == nullptr) return std::nullopt;
+  if (meters_ == nullptr) return std::nullopt;
   for (Watched& watched : watched_) {
     const std::uint64_t now = watched.refused->value();
     if (now == watched.before) continue;

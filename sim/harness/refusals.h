@@ -15,7 +15,7 @@
 
 #include "platform/sim/world.h"
 #include "runtime/meter.h"
-#include "services/kit/service.h"
+#include "runtime/topology.h"
 #include "sim/harness/timeline.h"
 
 namespace ron::sim {
@@ -27,8 +27,8 @@ class Refusals {
   Refusals& operator=(const Refusals&) = delete;
 
   // A service begins; it must be left before it goes.
-  void watch(kit::Service& service, const Timeline& timeline);
-  void leave() noexcept { service_ = nullptr; }
+  void watch(runtime::Meters& meters, const runtime::Topology& topology, const Timeline& timeline);
+  void leave() noexcept { meters_ = nullptr; }
   // After a step. What was refused although there was room, if anything was.
   std::optional<std::string> look();
 
@@ -60,7 +60,8 @@ class Refusals {
 
   platform::sim::World& world_;
   const Timeline* timeline_ = nullptr;
-  kit::Service* service_ = nullptr;
+  const runtime::Meters* meters_ = nullptr;  // null: nobody is watched
+  const runtime::Topology* topology_ = nullptr;
   std::vector<Watched> watched_;
   std::vector<Seen> seen_;
 };

@@ -9,11 +9,11 @@
 
 namespace ron::sim {
 
-// What a request has to show, and what it does.
+// What a request shows, measured by what it has to show.
 enum class Right : std::uint8_t {
   Enough,    // shows all it needs, or needs nothing
   Nobody,    // shows nothing, or nothing that counts
-  TooLittle  // somebody, who may do other things
+  TooLittle  // shows the right to do other things
 };
 
 struct Request {

@@ -172,7 +172,6 @@ void Run::schedule(const LifePlan& life) {
   }
   if (life.cut_after) {
     world_.after(*life.cut_after, in_this_life([this] { server_->cut_power(); }));
-    return;
   }
   if (!life.stop_after) return;
   const auto terminate = in_this_life([this] { server_->signal(Signal::Terminate); });
@@ -284,12 +283,14 @@ bool Run::wind_down() {
   monitor_.reset();
   clients_.clear();
   scene_.held.clear();
-  if (!server_->started() || server_->ended()) return server_->ended();
-  if (server_->stopped()) return server_->end(), true;
-  server_->signal(Signal::Terminate);
-  server_->signal(Signal::Terminate);
-  const Outcome outcome = world_.run_until([this] { return server_->stopped(); }, 1min);
-  if (outcome != Outcome::Done) return false;
+  if (server_->ended()) return true;
+  if (!server_->stopped()) {
+    if (!server_->started()) return false;
+    server_->signal(Signal::Terminate);
+    server_->signal(Signal::Terminate);
+    const Outcome outcome = world_.run_until([this] { return server_->stopped(); }, 1min);
+    if (outcome != Outcome::Done) return false;
+  }
   server_->end();
   world_.run_for(1s);  // what was still posted
   return true;

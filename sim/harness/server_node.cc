@@ -104,7 +104,7 @@ Task<void> ServerNode::live(std::shared_ptr<const config::Config> config) {
                           .credentials = {scene_.subject.keyring(), nullptr},
                           .logs = &logs_};
   service_ = scene_.subject.make_service(std::move(parts));
-  scene_.refusals.watch(*service_, scene_.timeline);
+  scene_.refusals.watch(service_->meters(), service_->topology(), scene_.timeline);
   life_.emplace(node_.signals(), std::vector<kit::Service*>{service_.get()}, hooks());
   const base::Result<> lived = co_await life_->run();
   if (!lived) wrong("did not start: " + lived.error().message);

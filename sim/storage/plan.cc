@@ -115,6 +115,9 @@ void draw_lives_on_disk(Dice& dice, const Scale& scale, StoragePlan& plan) {
       life.cut_after = dice.chance(20) ? dice.between(0ms, Duration(30ms)) : *life.stop_after;
       life.stop_after.reset();
       life.abort_after.reset();
+      // And some while it stops.
+      const Duration stops_for = dice.between(0ms, Duration(100ms));
+      if (dice.chance(20)) life.stop_after = std::max(*life.cut_after - stops_for, Duration(0ms));
     }
     const std::size_t failures = dice.chance(25) ? dice.between(1, 2) : 0;
     for (std::size_t failure = 0; failure < failures; ++failure) {

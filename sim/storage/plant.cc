@@ -146,7 +146,7 @@ class PermitLeak final : public Relay {
   }
 
  private:
-  runtime::Limit places_{32};
+  runtime::Limit places_{24};
   std::vector<runtime::Limit::Permit> lost_;
 };
 

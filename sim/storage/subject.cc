@@ -208,6 +208,7 @@ void StorageSubject::unanswered(const Exchange& exchange, bool may_happen) {
 void StorageSubject::learn(const ObjectRequest& request, const Answer& answer) {
   UploadModel& upload = *request.upload;
   const bool done = answer.status < 300;
+  const bool may_be_done = done || answer.status >= 500;  // what it was, or will be, nobody says
   switch (request.kind) {
     case Kind::BeginUpload:
       if (done) upload.id = json_text(answer.body, "upload_id");
@@ -222,12 +223,12 @@ void StorageSubject::learn(const ObjectRequest& request, const Answer& answer) {
       if (done && scene_->timeline.current() > upload.begun_in) ++uploads_shown_later_;
       break;
     case Kind::CommitUpload:
-      upload.commit_tried = true;
+      upload.commit_tried = upload.commit_tried || may_be_done;
       if (done) ++uploads_committed_;
       upload.over = done;
       break;
     default:
-      upload.abort_tried = true;
+      upload.abort_tried = upload.abort_tried || may_be_done;
       upload.over = done;
   }
   if (answer.status == 404) upload.over = true;

@@ -179,7 +179,7 @@ class Certificates(Directory):
     def test_a_certificate_is_swapped_under_load_and_no_request_fails(self):
         server = self.start()
         url = f"https://localhost:{server.address[1]}/healthz"
-        both = self.home / "both.pem"
+        both, next_both = self.home / "both.pem", self.home / "next-both.pem"
         both.write_bytes(self.cert.read_bytes())
         failures, done, stop = [], [0], threading.Event()
 
@@ -195,7 +195,8 @@ class Certificates(Directory):
             thread.start()
         for number in range(3):
             self.certificate.renew(f"next-{number}")
-            both.write_bytes(both.read_bytes() + self.cert.read_bytes())
+            next_both.write_bytes(both.read_bytes() + self.cert.read_bytes())
+            next_both.rename(both)  # clients read it all the while
             server.signal(signal.SIGHUP)
             ron.wait_until("the new certificate is shown", lambda: f"CN = next-{number}".encode() in
                            self.s_client(server).stdout)
