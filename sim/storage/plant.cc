@@ -150,11 +150,12 @@ class PermitLeak final : public Relay {
   std::vector<runtime::Limit::Permit> lost_;
 };
 
-class DeafDeadline final : public Relay {
+class HastyDeadline final : public Relay {
  public:
   using Relay::Relay;
-  Task<base::Result<Stored>> put(NewBytes wish, Deadline) override {
-    return api_.put(std::move(wish), Deadline());
+  Task<base::Result<Stored>> put(NewBytes wish, Deadline deadline) override {
+    const platform::TimePoint now = platform::Executor::current()->now();
+    return api_.put(std::move(wish), Deadline(now + (deadline.at() - now) / 2));
   }
 };
 
@@ -248,8 +249,8 @@ std::unique_ptr<storage::Api> make_faulty(Plant plant, storage::Api& api) {
       return std::make_unique<ShortKey>(api);
     case Plant::LostWakeup:
       return std::make_unique<LostWakeup>(api);
-    case Plant::DeafDeadline:
-      return std::make_unique<DeafDeadline>(api);
+    case Plant::HastyDeadline:
+      return std::make_unique<HastyDeadline>(api);
     case Plant::KeepsAnyway:
       return std::make_unique<KeepsAnyway>(api);
     case Plant::ForeignHolds:

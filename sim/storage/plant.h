@@ -20,7 +20,7 @@ namespace ron::sim {
   X(ShortKey, "short-key", "remembers the last read by four bits of its address")                \
   X(SharedBuffer, "shared-buffer", "sends every answer of a core from the same piece of memory") \
   X(LostWakeup, "lost-wakeup", "passes a turn on to a put that has given up waiting")            \
-  X(DeafDeadline, "deaf-deadline", "does not pass the deadline of a request on")                 \
+  X(HastyDeadline, "hasty-deadline", "gives a put half of the time that it has")                 \
   X(KeepsAnyway, "keeps-anyway", "says that an object is gone before it is")                     \
   X(StaleCache, "stale-cache", "still has in memory what was removed")                           \
   X(PermitLeak, "permit-leak", "does not give back the place of a put that failed")              \
