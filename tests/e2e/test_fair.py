@@ -11,6 +11,7 @@ import time
 import unittest
 
 import ron
+import storage
 
 HERE = pathlib.Path(__file__).resolve().parent
 MANY = {"storage.max_conns": "4096", "storage.max_conns_per_ip": "4096",
@@ -24,7 +25,7 @@ class Fair(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.data, ignore_errors=True)
 
     def start(self, sets, cores=1):
-        server = ron.Server(sets={**MANY, **sets}, data=self.data, cores=cores)
+        server = storage.Server(sets={**MANY, **sets}, data=self.data, cores=cores)
         self.addCleanup(server.close)
         return server
 

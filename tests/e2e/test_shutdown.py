@@ -11,6 +11,7 @@ import time
 import unittest
 
 import ron
+import storage
 
 SLOW_WORK = {"safety.danger_ok": "true", "storage.put_workers": 8}
 
@@ -29,7 +30,7 @@ def phases(server):
 
 class Drain(unittest.TestCase):
     def start(self, sets):
-        server = ron.Server(sets=sets)
+        server = storage.Server(sets=sets)
         self.addCleanup(server.close)
         return server
 
@@ -177,7 +178,7 @@ class OneSlowDownload(unittest.TestCase):
     def begin(self, **sets):
         home = tempfile.TemporaryDirectory(prefix="ron-e2e-data-")
         self.addCleanup(home.cleanup)
-        self.server = ron.Server(data=home.name + "/data", sets={
+        self.server = storage.Server(data=home.name + "/data", sets={
             "storage.cache_bytes": "0", "storage.min_free_bytes": "1MiB",
             "storage.server.max_rps": 100000, "storage.write_timeout": "30s",
             **{f"storage.{key}": value for key, value in sets.items()}})
@@ -231,7 +232,7 @@ class UnderLoad(unittest.TestCase):
         noise = random.Random(7)
         bodies = [noise.randbytes(size) for size in (0, 1, 1000, 65536, 300000, 1 << 20)]
         cls.objects = {ron.b3(body): body for body in bodies}
-        large, cls.packed = ron.large_object()
+        large, cls.packed = storage.large_object()
         cls.objects[ron.b3(large)] = large
 
     def test_fifty_times(self):
@@ -253,7 +254,7 @@ class UnderLoad(unittest.TestCase):
             with lock:
                 tally[what] += 1
 
-        with ron.Server(sets={"storage.server.max_rps": 1000000,
+        with storage.Server(sets={"storage.server.max_rps": 1000000,
                               "storage.drain_deadline": "20s"}) as server:
             for body in self.objects.values():
                 if len(body) <= 1 << 20:

@@ -9,6 +9,7 @@ import time
 import unittest
 
 import ron
+import storage
 
 PORTS = {"storage.bind": '"127.0.0.1:0"', "storage.admin": '"127.0.0.1:0"'}
 
@@ -23,10 +24,10 @@ class Up(unittest.TestCase):
         self.data = pathlib.Path(tempfile.mkdtemp(prefix="ron-e2e-up-"))
         self.addCleanup(shutil.rmtree, self.data, ignore_errors=True)
 
-    def start(self, service="up", **options):
+    def start(self, command="up", **options):
         """On self.data unless it is told otherwise."""
         options = {"data": self.data, "sets": {"storage.min_free_bytes": "1MiB"}, **options}
-        server = ron.Server(service=service, **options)
+        server = storage.Server(command=command, **options)
         self.addCleanup(server.close)
         return server
 
