@@ -23,15 +23,14 @@ Task<base::Result<std::string>> Core::echo(std::string text, runtime::Deadline d
 }
 
 Task<void> Core::worker(runtime::Shutdown shutdown) {
-  for (;;) {
-    auto next = co_await work_.next(shutdown);
-    if (!next) co_return;
-    co_await runtime::sleep_for(delay_);
-    auto& job = std::get<EchoJob>(*next);
-    events_.send({job.text});
-    echoes_.add();
-    std::move(*job.reply).send(std::move(job.text));
-  }
+  return work_.work(std::move(shutdown), 0, [this](EchoJob job) { return say(std::move(job)); });
+}
+
+Task<void> Core::say(EchoJob job) {
+  co_await runtime::sleep_for(delay_);
+  events_.send({job.text});
+  echoes_.add();
+  std::move(*job.reply).send(std::move(job.text));
 }
 
 }  // namespace ron::sample

@@ -34,6 +34,8 @@ class Core {
   [[nodiscard]] std::uint64_t echoes() const noexcept { return echoes_.value(); }
 
  private:
+  platform::Task<void> say(EchoJob job);
+
   std::atomic<base::Duration> delay_;
   kit::WorkQueue<std::variant<EchoJob>> work_;
   runtime::Broadcast<Echoed> events_;

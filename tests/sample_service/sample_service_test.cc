@@ -269,6 +269,19 @@ TEST_F(SampleService, AFullQueueIsToldAtOnce) {
   EXPECT_EQ(answers[1].status, 200);
 }
 
+TEST_F(SampleService, AClientThatLeavesFreesTheWorker) {
+  start({"sample.delay=5m"});
+  Answer answer;
+  auto asking = begin(Method::Post, "/echo", "never mind", answer);
+  world_.run_for(100ms);
+  asking.reset();
+  world_.run_for(100ms);
+  EXPECT_EQ(metric(R"(work_abandoned_total{service="svc-sample",queue="work",stage="running"})"),
+            1);
+  EXPECT_TRUE(reload({"sample.delay=0s"}));
+  EXPECT_LT(echo("next").took, 1s);
+}
+
 TEST_F(SampleService, AReloadChangesTheKey) {
   start({"sample.delay=2s"});
   EXPECT_GE(echo("slow").took, 2s);
