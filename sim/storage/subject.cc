@@ -97,7 +97,8 @@ std::unique_ptr<kit::Service> StorageSubject::make_service(kit::ServiceParts par
   std::vector<std::string> directories;
   if (plan_.on_disk) directories.emplace_back(kDirectory);
   return std::make_unique<storage::Service>(
-      std::move(parts), std::move(directories), [this](http::Router& router, storage::ObjectStore& api) {
+      std::move(parts), std::move(directories),
+      [this](http::Router& router, storage::ObjectStore& api) {
         planted_ = std::make_unique<Planted>(plant_, router, api);
       });
 }

@@ -55,8 +55,8 @@ struct ServerLogs {
 };
 
 // What the connections of one core share. Lives as long as the core's server.
-struct CoreContext {
-  CoreContext(const Router& router_in, Ingress& ingress_in, runtime::Meters& meters,
+struct LoopContext {
+  LoopContext(const Router& router_in, Ingress& ingress_in, runtime::Meters& meters,
               const ServerLogs& logs, const platform::Clock& clock_in, std::uint64_t seed);
 
   const Router& router;

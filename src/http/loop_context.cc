@@ -1,4 +1,4 @@
-#include "http/core_context.h"
+#include "http/loop_context.h"
 
 #include <ctime>
 
@@ -7,7 +7,7 @@
 
 namespace ron::http {
 
-CoreContext::CoreContext(const Router& router_in, Ingress& ingress_in, runtime::Meters& meters,
+LoopContext::LoopContext(const Router& router_in, Ingress& ingress_in, runtime::Meters& meters,
                          const ServerLogs& logs, const platform::Clock& clock_in,
                          std::uint64_t seed)
     : router(router_in),
@@ -25,7 +25,7 @@ CoreContext::CoreContext(const Router& router_in, Ingress& ingress_in, runtime::
       deadlines_passed(meters.counter(metrics::kCanceledTotal, {"deadline"})),
       event_streams(meters.gauge(metrics::kEventStreams)) {}
 
-std::string_view CoreContext::date_line() {
+std::string_view LoopContext::date_line() {
   const std::int64_t second = clock.unix_ms() / 1000;
   if (second != date_second_) {
     date_second_ = second;
@@ -40,7 +40,7 @@ std::string_view CoreContext::date_line() {
   return date_line_;
 }
 
-base::Ulid CoreContext::new_corr_id() {
+base::Ulid LoopContext::new_corr_id() {
   const std::uint64_t high = random.next();
   return {static_cast<std::uint64_t>(clock.unix_ms()), static_cast<std::uint16_t>(high),
           random.next()};
