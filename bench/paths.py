@@ -18,10 +18,13 @@ CONGESTION_CONTROL_FILE = "/proc/sys/net/ipv4/tcp_congestion_control"
 class Loopback:
     name = "loopback"
     address = "127.0.0.1"
-    congestion_control = "reno"  # paces nothing, as between processes of one machine
+    congestion_control = "cubic"  # what most machines have; paces nothing
 
     def __enter__(self):
-        choose(self.congestion_control)
+        # By route: the kernel lets a namespace choose only from a few for all of its connections.
+        for destination in ("127.0.0.0/8", "127.0.0.1"):
+            run("ip", "route", "replace", "local", destination, "dev", "lo", "table", "local", "proto", "kernel",
+                "scope", "host", "src", "127.0.0.1", "congctl", self.congestion_control)
         return self
 
     def __exit__(self, *_):
