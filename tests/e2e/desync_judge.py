@@ -20,7 +20,7 @@ from desync_table import BAD, OWN, mark
 
 HOP_BY_HOP = {"keep-alive", "te", "trailer", "upgrade"}
 SAID_BY_THE_PROXY = ("host", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
-                     "forwarded")
+                     "forwarded", "x-corr-id")
 
 
 class Answers:
@@ -144,8 +144,8 @@ def form(seen):
 
 
 def judge(run, upstreams):
-    """{(prefix, message's name): findings} of all that was sent, and what nobody sent under (prefix,
-    None)."""
+    """{(prefix, message's name): findings} of all that was sent; what nobody sent is under
+    (prefix, None)."""
     verdicts = collections.defaultdict(list)
     for prefix, outcomes in run.outcomes.items():
         observers = [upstreams.by_prefix[prefix], *filter(None, [upstreams.behind.get(prefix)])]
@@ -159,7 +159,10 @@ def judge(run, upstreams):
                 mine = [each for each in seen.pop(case.number, []) if each.mark[0] != "t"]
                 findings = case.findings(mine, canonical=observer.name == "recorder")
                 verdicts[prefix, case.message.name] += findings
-            for each in [each for rest in seen.values() for each in rest]:
+            strangers = [each for rest in seen.values() for each in rest]
+            for each in strangers:
+                if each.mark and each.mark[0] == "t":
+                    continue  # the proxy's own, which asks how an upstream is
                 verdicts[prefix, None].append(
                     f"{'broken' if each.error else 'smuggled'}: {each.method} {each.target[:80]!r}"
                     f" at {observer.name} {each.error}")

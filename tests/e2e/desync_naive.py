@@ -73,7 +73,7 @@ class LengthWins(Naive):
     """Knows Content-Length and nothing else, sends heads on as they came, and keeps one connection
     to each upstream for everyone: what an upstream reads differently waits for the next client."""
 
-    PATIENCE_S = 0.2
+    PATIENCE_S = 0.1
 
     def __init__(self, routes):
         self.kept = {}
@@ -128,7 +128,7 @@ class LengthWins(Naive):
             answer += piece
         length = int(said[1]) if (said := LENGTH.search(answer)) else 0
         while length:
-            piece = upstream.recv(length)
+            piece = upstream.recv(min(length, 1 << 16))
             if not piece:
                 raise ConnectionError
             answer += piece

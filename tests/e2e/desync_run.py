@@ -1,5 +1,5 @@
-"""Sends hostile requests through a proxy, one after the other and each over a connection of its own,
-and keeps what the clients were answered.
+"""Sends hostile requests through a proxy, one after the other and each over a connection of its
+own, and keeps what the clients were answered.
 
 Behind each comes an honest request of another client, marked with a `t`: whatever the hostile one
 left behind on a connection to the upstream would be that one's answer.

@@ -243,6 +243,8 @@ class Program:
         if self.process:
             self.process.kill()
             self.process.wait()
+            if self.process.stdout:
+                self.process.stdout.close()
         shutil.rmtree(self.home, ignore_errors=True)
 
 
