@@ -24,10 +24,11 @@ function serve(name, options) {
     request.on('close', tell);
     request.on('end', () => {
       tell();
-      const marks = MARK.exec(request.url) || MARK.exec(request.headers['x-marker'] || '') || ['none'];
-      const answer = Buffer.from('saw ' + marks[0]);
+      const named = request.headers['x-marker'] || '';
+      const [mark] = MARK.exec(request.url) || MARK.exec(named) || ['none'];
+      const answer = Buffer.from('saw ' + mark);
       response.writeHead(200, {
-        'Content-Length': answer.length, 'X-Upstream': name, 'X-Saw': marks[0],
+        'Content-Length': answer.length, 'X-Upstream': name, 'X-Saw': mark,
       });
       response.end(request.method === 'HEAD' ? undefined : answer);
     });

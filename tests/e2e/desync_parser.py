@@ -83,20 +83,22 @@ def read_sized(raw, length):
 
 def read_chunked(raw):
     """A body in plain chunks: neither extensions nor trailers."""
-    body = b""
+    pieces, at = [], 0
     while True:
-        line, end, rest = raw.partition(b"\r\n")
-        if not end:
+        end = raw.find(b"\r\n", at)
+        if end < 0:
             raise Unfinished
-        if not CHUNK_SIZE.fullmatch(line):
-            raise Malformed(f"chunk size {line!r}")
-        piece, rest = read_sized(rest, int(line, 16))
-        closing, raw = read_sized(rest, 2)
-        if closing != b"\r\n":
-            raise Malformed(f"{closing!r} behind a chunk")
-        if not piece:
-            return body, raw
-        body += piece
+        if not CHUNK_SIZE.fullmatch(raw, at, end):
+            raise Malformed(f"chunk size {raw[at:end][:80]!r}")
+        size = int(raw[at:end], 16)
+        data, at = end + 2, end + 2 + size + 2
+        if len(raw) < at:
+            raise Unfinished
+        if raw[at - 2:at] != b"\r\n":
+            raise Malformed(f"{raw[at - 2:at]!r} behind a chunk")
+        if size == 0:
+            return b"".join(pieces), raw[at:]
+        pieces.append(raw[data:at - 2])
 
 
 def read_body(message, raw):

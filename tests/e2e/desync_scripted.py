@@ -20,8 +20,8 @@ import desync_replies as replies
 import ron
 from desync_judge import is_envelope
 from desync_run import talk
+from desync_seen import saw
 from desync_table import BAD, MARK, NEXT, fill, mark
-from desync_upstreams import saw
 
 PAUSE_S = 0.03
 CLIENTS = 8  # scripts at a time

@@ -14,7 +14,8 @@ import desync_naive
 import desync_run
 import desync_table
 import gateway
-from desync_upstreams import Seen, Upstreams
+from desync_seen import Seen
+from desync_upstreams import Upstreams
 
 # One client asks as fast as it can, and an upstream is asked for its health in a way of its own.
 KEYS = {
