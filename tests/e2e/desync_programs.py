@@ -78,7 +78,7 @@ http {{
     '"line":"$request",{fields}}}';
   access_log {home}/access.log seen;
   keepalive_requests 1000000; keepalive_timeout 300s; client_body_buffer_size 1m;
-  large_client_header_buffers 8 128k; merge_slashes off;
+  client_max_body_size 0; large_client_header_buffers 8 128k; merge_slashes off;
   client_body_temp_path {home}/body; proxy_temp_path {home}/proxy; fastcgi_temp_path {home}/f;
   uwsgi_temp_path {home}/u; scgi_temp_path {home}/s;
   server {{
@@ -131,6 +131,7 @@ defaults
   timeout server 300s
   timeout http-request 300s
   option http-buffer-request
+  option dontlognull
 frontend seen
   bind 127.0.0.1:{port}
   http-request set-var(txn.method) method,hex
@@ -169,14 +170,15 @@ backend behind
         def text(digits):
             return bytes.fromhex("" if digits == "-" else digits).decode("latin-1")
 
-        if method == "-":  # it ended before it was whole, or was not understood
+        # The state says who ended it, and whether it was still being read.
+        error = f"HAProxy refused {line} ({state})" if state == "PR" or "BADREQ" in line else ""
+        if method == "-":
             words = line.strip('"').split(" ")
-            is_cut = state[0] in "Cc" and "BADREQ" not in line
-            return Seen(words[0], words[1] if len(words) > 1 else line, complete=False,
-                        error="" if is_cut else f"HAProxy refused {line} ({state})")
+            return Seen(words[0], words[1] if len(words) > 1 else line, complete=False, error=error)
         pairs = [each.split(": ", 1) for each in text(fields).split("\r\n") if each]
         return Seen(text(method), text(target), [(name.lower(), value) for name, value in pairs],
-                    bytes.fromhex("" if body == "-" else body))
+                    bytes.fromhex("" if body == "-" else body), complete=state[1] != "R",
+                    error=error)
 
 
 class Node(Program):

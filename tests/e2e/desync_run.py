@@ -6,6 +6,7 @@ left behind on a connection to the upstream would be that one's answer.
 """
 
 import dataclasses
+import random
 import socket
 import threading
 
@@ -24,13 +25,21 @@ class Outcome:
     then: bytes = b""  # the answer to the honest request behind it
 
 
-def talk(address, sent):
+def cut(sent, pieces):
+    """Into so many pieces at most, at places that are the same each time."""
+    places = random.Random(len(sent)).choices(range(len(sent) + 1), k=pieces - 1)
+    ends = sorted({0, *places, len(sent)})
+    return [sent[first:last] for first, last in zip(ends, ends[1:])]
+
+
+def talk(address, sent, pieces=1):
     """Sends everything, says that there is no more, and reads to the end."""
     with socket.create_connection(address, timeout=TIMEOUT_S) as client:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         received = bytearray()
         try:
-            client.sendall(sent)
+            for piece in cut(sent, pieces):
+                client.sendall(piece)
             client.shutdown(socket.SHUT_WR)
         except OSError:
             pass  # it was refused before it was all sent; the answer may still be there
@@ -51,10 +60,11 @@ def honest(prefix, mark):
 
 class Run:
     """All `messages` through the proxy at `address` to each of the `prefixes`; the upstreams are
-    asked at the same time, each for one message at a time."""
+    asked at the same time, each for one message at a time. A message is sent in so many `pieces`."""
 
-    def __init__(self, address, prefixes, messages):
+    def __init__(self, address, prefixes, messages, pieces=1):
         self.address = address
+        self.pieces = pieces
         self.messages = messages
         self.outcomes = {prefix: [Outcome() for _ in messages] for prefix in prefixes}
         self.failures = []
@@ -72,7 +82,7 @@ class Run:
             for number, message in enumerate(self.messages):
                 outcome = self.outcomes[prefix][number]
                 sent = message.sent(prefix, number)
-                outcome.received, outcome.ended = talk(self.address, sent)
+                outcome.received, outcome.ended = talk(self.address, sent, self.pieces)
                 outcome.then, _ = talk(self.address, honest(prefix, f"t{number:04d}"))
         except Exception as error:  # noqa: BLE001: told by the thread that waits
             self.failures.append(error)

@@ -10,7 +10,8 @@ import re
 
 OWN, NEXT, BAD = "OWN__", "NXT__", "BAD__"
 LETTERS = {OWN: "o", NEXT: "n", BAD: "b"}
-MARK = re.compile(r"(?<![0-9a-z])[onbt][0-9]{4}(?![0-9a-z])")  # `t`: see desync_run.py
+# `t`: see desync_run.py. Behind an encoded slash it is one as well.
+MARK = re.compile(r"(?:(?<![0-9a-z])|(?<=%2f)|(?<=%5c))[onbt][0-9]{4}(?![0-9a-z])")
 PREFIX = re.compile(r"[a-z]{2}")
 
 FOLLOWING = f"GET /UP/{NEXT} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"

@@ -1,8 +1,8 @@
 """The servers behind the proxy that say what they received: those of desync_programs.py, Python's
 http.server, and a recorder that keeps every byte.
 
-Each has a `name`, an `address`, and `seen()`, what it took for requests. All of them answer 200 with
-the field X-Saw, the marker they found.
+Each has a `name`, an `address`, and `seen()`, what it took for requests. All of them answer 200
+with the field X-Saw, the marker they found.
 """
 
 import collections
