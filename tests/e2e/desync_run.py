@@ -60,7 +60,7 @@ def honest(prefix, mark):
 
 class Run:
     """All `messages` through the proxy at `address` to each of the `prefixes`; the upstreams are
-    asked at the same time, each for one message at a time. A message is sent in so many `pieces`."""
+    asked at the same time, each for one message at a time, which is sent in so many `pieces`."""
 
     def __init__(self, address, prefixes, messages, pieces=1):
         self.address = address
