@@ -43,9 +43,9 @@ ron: setup-run $(CONFIGURED)
 build: with-tests ## build everything in build/release (PRESET=dev|asan|tsan|fuzz for the others)
 	@cmake --build --preset $(PRESET) -j $(JOBS) $(if $(TARGETS),--target $(TARGETS))
 
-run: ron ## build ron and run it on 127.0.0.1:8081 with its data in ./ron-data
+run: ron ## build ron and run all its services on 127.0.0.1:8080 with their data in ./ron-data
 	@tools/first-steps >&2
-	@exec $(BUILD)/ron storage --data ron-data --log-format text
+	@exec $(BUILD)/ron up --data ron-data --log-format text
 
 test: build ## build, then unit, model, simulation, end-to-end and lint tests (CTEST='-R http' for some)
 	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error $(CTEST)

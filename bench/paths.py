@@ -1,20 +1,30 @@
 """How the client and the servers of a benchmark meet.
 
 On loopback a packet holds 64 KiB and nothing is between the two. Over a cable the servers live in a network namespace
-of their own, joined to the client's by a pair of virtual Ethernet devices: packets of 1,500 bytes, as between hosts."""
+of their own, joined to the client's by a pair of virtual Ethernet devices: packets of 1,500 bytes, or several of them
+in one piece, as between hosts whose network cards do the cutting.
+
+Either way the benchmark runs in network namespaces of its own, with the path's congestion control for everyone in them:
+the machine's own might be one that ron leaves on loopback and nginx cannot."""
 
 import ctypes
 import os
 import subprocess
 
 CLONE_NEWNET = 0x40000000
+CONGESTION_CONTROL_FILE = "/proc/sys/net/ipv4/tcp_congestion_control"
 
 
 class Loopback:
     name = "loopback"
     address = "127.0.0.1"
+    congestion_control = "cubic"  # what most machines have; paces nothing
 
     def __enter__(self):
+        # By route: the kernel lets a namespace choose only from a few for all of its connections.
+        for destination in ("127.0.0.0/8", "127.0.0.1"):
+            run("ip", "route", "replace", "local", destination, "dev", "lo", "table", "local", "proto", "kernel",
+                "scope", "host", "src", "127.0.0.1", "congctl", self.congestion_control)
         return self
 
     def __exit__(self, *_):
@@ -29,11 +39,14 @@ class Cable:
     name = "cable"
     address = "198.18.0.1"  # from the addresses set aside for benchmarks
     client = "198.18.0.2"
+    congestion_control = "bbr"  # paces, as servers of large files to the world do
 
     def __enter__(self):
         self.holder = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; exec sleep infinity"],
                                        stdout=subprocess.PIPE)
         self.holder.stdout.readline()
+        choose(self.congestion_control)
+        choose(self.congestion_control, self.at_server)
         run("ip", "link", "add", "ron-client", "type", "veth", "peer", "name", "ron-server", "netns", self.holder.pid)
         run("ip", "addr", "add", f"{self.client}/30", "dev", "ron-client")
         run("ip", "link", "set", "ron-client", "up")
@@ -60,17 +73,20 @@ def add_option(parser):
 
 
 def chosen(options):
-    names = [options.path] if options.path else list(PATHS)
-    if Cable.name in names:
-        leave_network()
-    return [PATHS[name]() for name in names]
+    leave_network()
+    return [PATHS[name]() for name in ([options.path] if options.path else PATHS)]
 
 
 def leave_network():
-    """Moves this process, and what it starts, into a network of its own, so that a cable touches nobody else's."""
+    """Moves this process, and what it starts, into a network of its own, which nobody else is touched by."""
     if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
-        raise SystemExit(f"cannot make a network namespace: {os.strerror(ctypes.get_errno())}; a cable needs root")
+        raise SystemExit(f"cannot make a network namespace: {os.strerror(ctypes.get_errno())}; this needs root")
     run("ip", "link", "set", "lo", "up")
+
+
+def choose(congestion_control, where=lambda command: command):
+    """For every connection of that namespace from now on."""
+    run(*where(["sh", "-c", f"echo {congestion_control} > {CONGESTION_CONTROL_FILE}"]))
 
 
 def run(*command):

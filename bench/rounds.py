@@ -39,6 +39,9 @@ def measure(server, url, seconds, script):
 
 def compare(servers, name, targets, rounds, seconds):
     """`targets` has (url, wrk script) for each server's name. A ratio is nginx's cost over that server's."""
+    controls = {server.name: server.congestion_control() for server in servers}
+    if len(set(controls.values())) != 1:
+        raise SystemExit(f"{name}: the connections differ in their congestion control, {controls}: nothing to compare")
     samples = {server.name: [] for server in servers}
     for server in servers:
         load(targets[server.name][0], 1, targets[server.name][1])
@@ -52,26 +55,27 @@ def compare(servers, name, targets, rounds, seconds):
     # Interleaved pairs see the same disturbance: the ratio is taken per round.
     ratios = {who: statistics.median(n["cpu_us"] / r["cpu_us"] for n, r in zip(samples["nginx"], runs))
               for who, runs in samples.items() if who != "nginx"}
-    return {"size": name, "servers": summary, "ratios": ratios, "samples": samples}
+    return {"size": name, "congestion_control": controls["nginx"], "servers": summary, "ratios": ratios, "samples": samples}
 
 
 def report(benchmark, title, rows, wanted, path, options, judge_p99=False):
     """Prints the table, writes results and chart; true when every ratio of ron's is as wanted and, with `judge_p99`, no
-    p99 is worse than nginx's. Without `wanted` the figures are only reported."""
+    p99 is worse than nginx's. What `wanted` does not name is only reported."""
     print(f"\n{title} ({path.name}): {CONNECTIONS} connections, one CPU each, median of {options.rounds} interleaved "
-          f"rounds of {options.seconds} s")
+          f"rounds of {options.seconds} s, {rows[0]['congestion_control']} on every connection")
     width = max(len(row["size"]) for row in rows)
     print(f"{'':>{width}} {'server':>7} {'CPU us/req':>11} {'req/s':>10} {'p50 us':>9} {'p99 us':>9} {'errors':>6}  nginx/this")
     fine = True
     for row in rows:
-        row["wanted"] = wanted[row["size"]] if wanted else None
+        row["wanted"] = wanted.get(row["size"])
+        held = row["wanted"] is not None
         for who, s in row["servers"].items():
             tail = f"  {row['ratios'][who]:.2f}" if who in row["ratios"] else ""
-            tail += f" (wanted {row['wanted']:.2f})" if who == "ron" and wanted else ""
+            tail += f" (wanted {row['wanted']:.2f})" if who == "ron" and held else ""
             print(f"{row['size']:>{width}} {who:>7} {s['cpu_us']:>11.2f} {s['rps']:>10.0f} {s['p50_us']:>9.0f} {s['p99_us']:>9.0f} {s['errors']:>6}{tail}")
             fine &= s["errors"] == 0
-        fine &= not wanted or row["ratios"]["ron"] >= row["wanted"]
-        if judge_p99 and wanted and row["servers"]["ron"]["p99_us"] > row["servers"]["nginx"]["p99_us"]:
+        fine &= not held or row["ratios"]["ron"] >= row["wanted"]
+        if judge_p99 and held and row["servers"]["ron"]["p99_us"] > row["servers"]["nginx"]["p99_us"]:
             print(f"{row['size']:>{width}}: p99 is worse")
             fine = False
     benchmark += "" if path.name == "loopback" else f"_{path.name}"

@@ -58,6 +58,14 @@ class Server:
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
 
+    def congestion_control(self):
+        """Of a connection it has accepted."""
+        available = pathlib.Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+        with socket.create_connection((self.path.address, self.port), timeout=5):
+            shown = subprocess.run(self.path.at_server(["ss", "-Htin", "state", "established", f"sport = :{self.port}"]),
+                                   check=True, capture_output=True, text=True).stdout
+        return next(word for word in shown.split() if word in available)
+
     def stop(self):
         self.process.terminate()
         self.process.wait(timeout=20)
@@ -149,7 +157,6 @@ def scratch_directory(parent=None):
 def machine():
     cpu = re.search(r"model name\s*:\s*(.+)", pathlib.Path("/proc/cpuinfo").read_text())
     nginx = subprocess.run(["nginx", "-v"], capture_output=True, text=True).stderr.strip()
-    congestion_control = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     return {"cpu": cpu[1] if cpu else "unknown", "cpus": os.cpu_count(), "kernel": os.uname().release,
-            "congestion_control": congestion_control, "nginx": nginx,
+            "nginx": nginx,
             "ron": subprocess.run([RON, "version"], capture_output=True, text=True).stdout.strip()}

@@ -13,6 +13,25 @@ if(RON_FUZZ)
   set(RON_IF_ASKED EXCLUDE_FROM_ALL)
 endif()
 
+# What nearly every unit includes, compiled once for all libraries, and with the tests' own headers once
+# for all tests. Tests run for seconds: optimising them would take longer than it saves, and what they
+# test is optimised as usual.
+set(RON_COMMON_HEADERS
+  <algorithm> <array> <atomic> <chrono> <coroutine> <cstdint> <expected> <functional> <map> <memory>
+  <mutex> <optional> <set> <span> <string> <string_view> <unordered_map> <variant> <vector>)
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cc CONTENT "")
+add_library(ron_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
+target_link_libraries(ron_precompiled PRIVATE ron_flags)
+target_precompile_headers(ron_precompiled PRIVATE ${RON_COMMON_HEADERS})
+add_library(ron_test_flags INTERFACE)
+target_compile_options(ron_test_flags INTERFACE -O0)
+if(RON_TESTS)
+  add_library(ron_test_precompiled OBJECT ${RON_IF_ASKED} ${CMAKE_BINARY_DIR}/precompiled.cc)
+  target_link_libraries(ron_test_precompiled PRIVATE ron_flags ron_test_flags)
+  target_precompile_headers(ron_test_precompiled PRIVATE
+    ${RON_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h> <rapidcheck.h>)
+endif()
+
 define_property(GLOBAL PROPERTY RON_MODULES BRIEF_DOCS "declared modules" FULL_DOCS "declared modules")
 
 function(ron_module name)
@@ -88,9 +107,9 @@ function(ron_module name)
   endforeach()
 endfunction()
 
-# A GoogleTest program registered with ctest.
+# A GoogleTest program registered with ctest. OPTIMISED for the few that compute for long themselves.
 function(ron_test target)
-  cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(T "OPTIMISED" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
   endif()
@@ -99,16 +118,18 @@ function(ron_test target)
   endif()
   add_executable(${target} ${RON_IF_ASKED} ${T_SOURCES})
   target_link_libraries(${target} PRIVATE ${T_LIBS} rapidcheck gmock gtest gtest_main)
-  ron_precompile(${target})
-  target_precompile_headers(${target} PRIVATE <gtest/gtest.h>)
+  if(T_OPTIMISED)
+    ron_precompile(${target})
+  else()
+    target_link_libraries(${target} PRIVATE ron_test_flags)
+    target_precompile_headers(${target} REUSE_FROM ron_test_precompiled)
+  endif()
   add_test(NAME ${target} COMMAND ${target} --gtest_brief=1)
   set_tests_properties(${target} PROPERTIES TIMEOUT ${T_TIMEOUT})
 endfunction()
 
 function(ron_precompile target)
-  target_precompile_headers(${target} PRIVATE
-    <algorithm> <array> <atomic> <chrono> <coroutine> <cstdint> <expected> <functional> <memory>
-    <mutex> <optional> <span> <string> <string_view> <unordered_map> <variant> <vector>)
+  target_precompile_headers(${target} REUSE_FROM ron_precompiled)
 endfunction()
 
 function(ron_check_ranks)

@@ -7,7 +7,7 @@
 
 #include "expect.h"
 #include "explorer.h"
-#include "runtime/broadcast_core.h"
+#include "runtime/broadcast_state.h"
 #include "seeded.h"
 #include "waiting.h"
 
@@ -17,33 +17,33 @@ namespace {
 // Values are 0, 1, 2… so that a receiver's cursor says which one must come next.
 template <class Sync>
 struct Stream {
-  using Core = runtime::BroadcastCore<std::uint64_t, Sync>;
+  using State = runtime::BroadcastState<std::uint64_t, Sync>;
   struct RecvOp {
-    using Waiter = typename Core::Waiter;
-    Core& core;
-    typename Core::Cursor& cursor;
+    using Waiter = typename State::Waiter;
+    State& state;
+    typename State::Cursor& cursor;
     std::optional<std::uint64_t>& out;
     runtime::Lagged& lagged;
 
-    runtime::Poll poll(Waiter& waiter) { return core.poll_recv(cursor, out, lagged, waiter); }
-    void forget(Waiter& waiter) { core.forget(waiter); }
+    runtime::Poll poll(Waiter& waiter) { return state.poll_recv(cursor, out, lagged, waiter); }
+    void forget(Waiter& waiter) { state.forget(waiter); }
   };
 
-  explicit Stream(std::size_t capacity) : core(capacity) {}
+  explicit Stream(std::size_t capacity) : state(capacity) {}
 
   void send(std::uint64_t count) {
     for (std::uint64_t value = 0; value < count; ++value) {
-      check(core.send(value), "an open stream accepts");
+      check(state.send(value), "an open stream accepts");
       ++sent;
     }
-    core.close();
+    state.close();
   }
   // Follows the stream to its end, or gives up; returns how it ended.
-  Waited follow(typename Core::Cursor cursor, Patience patience = Patience::Forever) {
+  Waited follow(typename State::Cursor cursor, Patience patience = Patience::Forever) {
     std::uint64_t expected = cursor.next;
     std::optional<std::uint64_t> out;
     runtime::Lagged lagged;
-    Wait wait(RecvOp{core, cursor, out, lagged});
+    Wait wait(RecvOp{state, cursor, out, lagged});
     for (;;) {
       out.reset();
       lagged = {};
@@ -55,11 +55,12 @@ struct Stream {
       expected += out ? 1 : lagged.missed;
       missed += lagged.missed;
       check(expected <= sent, "nothing is invented");
-      check(!lagged.missed || expected + core.capacity() >= sent, "no more is missed than must be");
+      check(!lagged.missed || expected + state.capacity() >= sent,
+            "no more is missed than must be");
     }
   }
 
-  Core core;
+  State state;
   std::uint64_t sent = 0;
   std::uint64_t missed = 0;
 };
@@ -69,15 +70,15 @@ Scenario followers(std::size_t capacity, std::uint64_t values, int receivers) {
   return [=](Model& model) {
     auto stream = std::make_shared<Stream<Sync>>(capacity);
     for (int i = 0; i < receivers; ++i) {
-      const auto cursor = stream->core.subscribe();
+      const auto cursor = stream->state.subscribe();
       model.thread("receiver " + std::to_string(i), [=] {
         check(stream->follow(cursor) == Waited::Closed, "the receiver learns of the end");
       });
     }
     model.thread("sender", [=] { stream->send(values); });
     model.finally([=] {
-      check(stream->core.lagged() == stream->missed, "lag is counted");
-      check(!stream->core.send(values), "a closed stream refuses");
+      check(stream->state.lagged() == stream->missed, "lag is counted");
+      check(!stream->state.send(values), "a closed stream refuses");
     });
   };
 }
@@ -93,7 +94,7 @@ TEST(BroadcastModel, LateSubscriberStartsAtTheNextValue) {
   expect_holds("broadcast/late subscriber", [](Model& model) {
     auto stream = std::make_shared<Stream<ModelSync>>(2);
     model.thread("late", [=] {
-      const auto cursor = stream->core.subscribe();
+      const auto cursor = stream->state.subscribe();
       check(cursor.next == stream->sent, "nothing sent before is expected");
       stream->follow(cursor);
     });
@@ -104,7 +105,7 @@ TEST(BroadcastModel, LateSubscriberStartsAtTheNextValue) {
 TEST(BroadcastModel, GivingUpDisturbsNobody) {
   expect_holds("broadcast/2 receivers, one aborted", [](Model& model) {
     auto stream = std::make_shared<Stream<ModelSync>>(1);
-    const auto start = stream->core.subscribe();
+    const auto start = stream->state.subscribe();
     model.thread("impatient", [=] { stream->follow(start, Patience::MayGiveUp); });
     model.thread("patient", [=] {
       check(stream->follow(start) == Waited::Closed, "the receiver learns of the end");

@@ -8,7 +8,7 @@
 #include "expect.h"
 #include "explorer.h"
 #include "runtime/child_gate.h"
-#include "runtime/watch_core.h"
+#include "runtime/watch_state.h"
 #include "seeded.h"
 #include "waiting.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 template <class Sync>
 struct Supervised {
-  using Token = runtime::WatchCore<bool, ModelSync>;
+  using Token = runtime::WatchState<bool, ModelSync>;
   struct StoppedOp {
     using Waiter = typename Sync::Waiter;
     runtime::ChildGate<Sync>& gate;

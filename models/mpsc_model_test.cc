@@ -11,7 +11,7 @@
 
 #include "expect.h"
 #include "explorer.h"
-#include "runtime/mpsc_core.h"
+#include "runtime/mpsc_state.h"
 #include "seeded.h"
 #include "waiting.h"
 
@@ -31,15 +31,15 @@ using Kind = runtime::SendError<Item>::Kind;
 // record, so their order is the order in which the operations took effect.
 template <class Sync>
 struct Queue {
-  using Core = runtime::MpscCore<Item, Sync>;
+  using State = runtime::MpscState<Item, Sync>;
 
   Queue(std::size_t capacity, Overflow overflow, std::size_t lanes = 1)
-      : core(capacity, overflow, lanes) {}
+      : state(capacity, overflow, lanes) {}
 
   // One producer's items, each waiting for room, until the queue closes.
   void send_all(int producer, int items, std::size_t lane = 0) {
     Item item;
-    Wait wait(SendOp{core, item, lane});
+    Wait wait(SendOp{state, item, lane});
     for (int number = 0; number < items; ++number) {
       item = {producer, number};
       const Waited waited = wait();
@@ -51,7 +51,7 @@ struct Queue {
   }
   void try_send_all(int producer, int items) {
     for (int number = 0; number < items; ++number) {
-      const auto answer = core.try_send({producer, number});
+      const auto answer = state.try_send({producer, number});
       if (answer) {
         record_sent({producer, number});
         continue;
@@ -64,7 +64,7 @@ struct Queue {
   // Up to `most` items, or all until the queue closes.
   Waited receive(int most, std::size_t lane = 0) {
     std::optional<Item> out;
-    Wait wait(RecvOp{core, out, lane});
+    Wait wait(RecvOp{state, out, lane});
     for (int i = 0; i < most; ++i) {
       const Waited waited = wait();
       if (waited != Waited::Ready) return waited;
@@ -73,7 +73,7 @@ struct Queue {
     return Waited::Ready;
   }
   void close() {
-    core.close();
+    state.close();
     closed = true;
   }
   // The last of `producers` to get here closes.
@@ -90,7 +90,7 @@ struct Queue {
     check_depth();
     received.push_back(item);
   }
-  void check_depth() { check(core.depth() <= core.capacity(), "the depth stays within bounds"); }
+  void check_depth() { check(state.depth() <= state.capacity(), "the depth stays within bounds"); }
 
   // Exactly once and in order: what each producer sent is what was received from it.
   void check_all_delivered() const {
@@ -106,7 +106,7 @@ struct Queue {
     return numbers;
   }
 
-  Core core;
+  State state;
   std::vector<Item> sent;
   std::vector<Item> received;
   int refused = 0;
@@ -254,9 +254,9 @@ TEST(MpscModel, ReceiverThatGivesUpLeavesTheItemOrTakesIt) {
     }
     model.thread("receiver", [=] {
       std::optional<Item> out;
-      const Waited waited = wait_for(RecvOp{queue->core, out, 0}, Patience::MayGiveUp);
+      const Waited waited = wait_for(RecvOp{queue->state, out, 0}, Patience::MayGiveUp);
       check((waited == Waited::Ready) == out.has_value(), "a given up receive consumed nothing");
-      if (!out) queue->core.try_recv(out);
+      if (!out) queue->state.try_recv(out);
       if (out) queue->record_received(*out);
       queue->receive(out ? 1 : 2);
     });
@@ -272,14 +272,14 @@ Scenario impatient_receiver() {
     auto queue = std::make_shared<Queue<Sync>>(1, Overflow::Wait);
     model.thread("impatient", [=] {
       std::optional<Item> out;
-      const Waited waited = wait_for(RecvOp{queue->core, out, 0}, Patience::MayGiveUp);
+      const Waited waited = wait_for(RecvOp{queue->state, out, 0}, Patience::MayGiveUp);
       if (waited != Waited::Ready) return;
       queue->record_received(*out);
       queue->close();
     });
     model.thread("patient", [=] { queue->receive(1); });
     model.thread("producer", [=] {
-      if (queue->core.try_send({0, 0})) queue->record_sent({0, 0});
+      if (queue->state.try_send({0, 0})) queue->record_sent({0, 0});
     });
     model.finally([=] { queue->check_all_delivered(); });
   };
@@ -297,13 +297,13 @@ Scenario impatient_sender() {
     model.thread("receiver", [=] { queue->receive(2); });
     model.thread("impatient", [=] {
       Item item{0, 0};
-      const Waited waited = wait_for(SendOp{queue->core, item, 0}, Patience::MayGiveUp);
+      const Waited waited = wait_for(SendOp{queue->state, item, 0}, Patience::MayGiveUp);
       if (waited == Waited::Ready) queue->record_sent({0, 0});
     });
     model.thread("patient", [=] { queue->send_all(1, 2); });
     model.finally([=] {
       std::optional<Item> left;
-      queue->core.try_recv(left);
+      queue->state.try_recv(left);
       if (left) queue->record_received(*left);
       queue->check_all_delivered();
     });
@@ -340,11 +340,11 @@ TEST(MpscModel, RoomIsOfferedAcrossLanes) {
     Item first{0, 0};
     Parker parker;
     Waiter waiter(parker);
-    queue->core.poll_send(first, waiter, 0);
+    queue->state.poll_send(first, waiter, 0);
     queue->record_sent({0, 0});
     model.thread("impatient, lane 0", [=] {
       Item item{0, 1};
-      const Waited waited = wait_for(SendOp{queue->core, item, 0}, Patience::MayGiveUp);
+      const Waited waited = wait_for(SendOp{queue->state, item, 0}, Patience::MayGiveUp);
       if (waited != Waited::Ready) return;
       queue->record_sent({0, 1});
       queue->receive(1, 0);

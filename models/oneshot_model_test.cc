@@ -7,7 +7,7 @@
 
 #include "expect.h"
 #include "explorer.h"
-#include "runtime/oneshot_core.h"
+#include "runtime/oneshot_state.h"
 #include "seeded.h"
 #include "waiting.h"
 
@@ -34,49 +34,49 @@ class Reply {
 
 template <class Sync>
 struct Exchange {
-  using Core = runtime::OneshotCore<Reply, Sync>;
+  using State = runtime::OneshotState<Reply, Sync>;
   struct RecvOp {
-    using Waiter = typename Core::Waiter;
-    Core& core;
+    using Waiter = typename State::Waiter;
+    State& state;
     std::optional<Reply>& out;
 
-    runtime::Poll poll(Waiter& waiter) { return core.poll_recv(out, waiter); }
-    void forget(Waiter& waiter) { core.forget(waiter); }
+    runtime::Poll poll(Waiter& waiter) { return state.poll_recv(out, waiter); }
+    void forget(Waiter& waiter) { state.forget(waiter); }
   };
 
   struct AbandonedOp {
-    using Waiter = typename Core::Waiter;
-    Core& core;
+    using Waiter = typename State::Waiter;
+    State& state;
 
-    runtime::Poll poll(Waiter& waiter) { return core.poll_abandoned(waiter); }
-    void forget(Waiter& waiter) { core.forget_sender(waiter); }
+    runtime::Poll poll(Waiter& waiter) { return state.poll_abandoned(waiter); }
+    void forget(Waiter& waiter) { state.forget_sender(waiter); }
   };
 
   void send() {
-    const std::optional<Reply> back = core->send(Reply(alive));
+    const std::optional<Reply> back = state->send(Reply(alive));
     sent = !back.has_value();
     if (back) check(receiver_gone && *back, "a whole reply comes back only when nobody waits");
     check(alive == 1, "the reply exists once");
   }
   Waited receive(Patience patience = Patience::Forever) {
     std::optional<Reply> out;
-    const Waited waited = wait_for(RecvOp{*core, out}, patience);
+    const Waited waited = wait_for(RecvOp{*state, out}, patience);
     check((waited == Waited::Ready) == (out && *out), "ready brings a whole reply");
     if (waited == Waited::Ready) check(!std::exchange(received, true), "the reply arrives once");
     return waited;
   }
   void leave() {
-    core->receiver_gone();
+    state->receiver_gone();
     receiver_gone = true;
   }
   void check_nothing_leaks() {
     check(alive == (sent && !received ? 1 : 0), "only an unread reply is left behind");
-    core.reset();
+    state.reset();
     check(alive == 0, "what is left behind goes with the channel");
   }
 
   int alive = 0;
-  std::optional<Core> core{std::in_place};
+  std::optional<State> state{std::in_place};
   bool sent = false;
   bool received = false;
   bool receiver_gone = false;
@@ -89,7 +89,7 @@ Scenario answered() {
     model.thread("sender", [=] {
       const bool answers = choose(2) == 0;
       if (answers) exchange->send();
-      exchange->core->sender_gone();
+      exchange->state->sender_gone();
     });
     model.thread("receiver", [=] {
       const Waited waited = exchange->receive();
@@ -108,11 +108,11 @@ Scenario abandoned() {
   return [](Model& model) {
     auto exchange = std::make_shared<Exchange<ModelSync>>();
     model.thread("sender", [=] {
-      const bool abandoned = exchange->core->abandoned();
+      const bool abandoned = exchange->state->abandoned();
       check(abandoned == exchange->receiver_gone, "the sender learns that nobody waits");
       exchange->send();
       check(!abandoned || !exchange->sent, "an abandoned reply comes back");
-      exchange->core->sender_gone();
+      exchange->state->sender_gone();
     });
     model.thread("receiver", [=] {
       exchange->receive(Patience::MayGiveUp);
@@ -131,8 +131,8 @@ Scenario waits_for_leaving() {
   return [](Model& model) {
     auto exchange = std::make_shared<Exchange<Sync>>();
     model.thread("sender", [=] {
-      const Waited waited = wait_for(typename Exchange<Sync>::AbandonedOp{*exchange->core});
-      check(waited == Waited::Ready && exchange->core->abandoned(), "the sender hears of it");
+      const Waited waited = wait_for(typename Exchange<Sync>::AbandonedOp{*exchange->state});
+      check(waited == Waited::Ready && exchange->state->abandoned(), "the sender hears of it");
       exchange->send();
       check(!exchange->sent, "an abandoned reply comes back");
     });
@@ -157,7 +157,7 @@ Scenario look_then_send() {
   return [](Model& model) {
     auto exchange = std::make_shared<Exchange<Sync>>();
     model.thread("sender", [=] {
-      if (exchange->core->abandoned()) return;
+      if (exchange->state->abandoned()) return;
       exchange->send();
       check(exchange->sent, "a receiver that was there takes the reply");
     });

@@ -7,7 +7,7 @@
 
 #include "expect.h"
 #include "explorer.h"
-#include "runtime/semaphore_core.h"
+#include "runtime/semaphore_state.h"
 #include "seeded.h"
 #include "waiting.h"
 
@@ -16,37 +16,37 @@ namespace {
 
 template <class Sync>
 struct Gatekeeper {
-  using Core = runtime::SemaphoreCore<Sync>;
+  using State = runtime::SemaphoreState<Sync>;
   struct AcquireOp {
-    using Waiter = typename Core::Waiter;
+    using Waiter = typename State::Waiter;
     Gatekeeper& gate;
 
     runtime::Poll poll(Waiter& waiter) {
-      const runtime::Poll poll = gate.core.poll_acquire(waiter);
+      const runtime::Poll poll = gate.state.poll_acquire(waiter);
       if (poll == runtime::Poll::Ready) gate.count_acquired();
       return poll;
     }
-    void forget(Waiter& waiter) { gate.core.forget(waiter); }
+    void forget(Waiter& waiter) { gate.state.forget(waiter); }
   };
 
-  explicit Gatekeeper(std::size_t count) : core(count), permits(count) {}
+  explicit Gatekeeper(std::size_t count) : state(count), permits(count) {}
 
   bool acquire(Patience patience = Patience::Forever) {
     return wait_for(AcquireOp{*this}, patience) == Waited::Ready;
   }
   bool try_acquire() {
-    const bool acquired = core.try_acquire();
+    const bool acquired = state.try_acquire();
     if (acquired) count_acquired();
     return acquired;
   }
   void release() {
-    core.release();
+    state.release();
     --held;
   }
   // In the step of the operation it counts, as every observation here.
   void count_acquired() { check(++held <= permits, "no more permits are out than there are"); }
 
-  Core core;
+  State state;
   const std::size_t permits;
   std::size_t held = 0;
 };
@@ -64,7 +64,7 @@ Scenario contenders(std::size_t permits, int patient, int impatient, int rounds 
         }
       });
     }
-    model.finally([=] { check(gate->core.free() == permits, "permits are conserved"); });
+    model.finally([=] { check(gate->state.free() == permits, "permits are conserved"); });
   };
 }
 
@@ -92,7 +92,7 @@ TEST(SemaphoreModel, EachReleaseWakesAWaiter) {
       model.thread(std::string(name) + " holder", [=] { gate->release(); });
       model.thread(std::string(name) + " waiter", [=] { gate->acquire(); });
     }
-    model.finally([=] { check(gate->core.free() == 0, "permits are conserved"); });
+    model.finally([=] { check(gate->state.free() == 0, "permits are conserved"); });
   });
 }
 
@@ -107,7 +107,7 @@ TEST(SemaphoreModel, TryingDoesNotDisturbTheWaiting) {
         if (gate->acquire(patience)) gate->release();
       });
     }
-    model.finally([=] { check(gate->core.free() == 1, "permits are conserved"); });
+    model.finally([=] { check(gate->state.free() == 1, "permits are conserved"); });
   });
 }
 

@@ -9,8 +9,8 @@
 
 #include "expect.h"
 #include "explorer.h"
-#include "runtime/mpsc_core.h"
-#include "runtime/watch_core.h"
+#include "runtime/mpsc_state.h"
+#include "runtime/watch_state.h"
 #include "seeded.h"
 #include "waiting.h"
 
@@ -50,8 +50,8 @@ class Job {
 
 template <class Sync>
 struct Storage {
-  using Work = runtime::MpscCore<Job, Sync>;
-  using Stop = runtime::WatchCore<bool, Sync>;
+  using Work = runtime::MpscState<Job, Sync>;
+  using Stop = runtime::WatchState<bool, Sync>;
 
   void listen(int jobs) {
     for (int i = 0; i < jobs; ++i) {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "explorer.h"
-#include "runtime/mpsc_core.h"
+#include "runtime/mpsc_state.h"
 
 namespace ron::models {
 
@@ -70,37 +70,37 @@ Waited wait_for(Op op, Stop stop) {
   }
 }
 
-template <class Core, class T>
+template <class State, class T>
 struct SendOp {
-  using Waiter = typename Core::Waiter;
-  Core& core;
+  using Waiter = typename State::Waiter;
+  State& state;
   T& value;
   std::size_t lane = 0;
 
-  runtime::Poll poll(Waiter& waiter) { return core.poll_send(value, waiter, lane); }
-  void forget(Waiter& waiter) { core.forget_sender(waiter); }
+  runtime::Poll poll(Waiter& waiter) { return state.poll_send(value, waiter, lane); }
+  void forget(Waiter& waiter) { state.forget_sender(waiter); }
 };
 
-template <class Core, class T>
+template <class State, class T>
 struct RecvOp {
-  using Waiter = typename Core::Waiter;
-  Core& core;
+  using Waiter = typename State::Waiter;
+  State& state;
   std::optional<T>& out;
   std::size_t lane = 0;
 
-  runtime::Poll poll(Waiter& waiter) { return core.poll_recv(out, waiter, lane); }
-  void forget(Waiter& waiter) { core.forget_receiver(waiter, lane); }
+  runtime::Poll poll(Waiter& waiter) { return state.poll_recv(out, waiter, lane); }
+  void forget(Waiter& waiter) { state.forget_receiver(waiter, lane); }
 };
 
 // Ready once the watch has a version other than `seen`.
-template <class Core>
+template <class State>
 struct ChangedOp {
-  using Waiter = typename Core::Waiter;
-  Core& core;
+  using Waiter = typename State::Waiter;
+  State& state;
   std::uint64_t seen = 1;  // the version a watch starts with
 
-  runtime::Poll poll(Waiter& waiter) { return core.poll_changed(seen, waiter); }
-  void forget(Waiter& waiter) { core.forget(waiter); }
+  runtime::Poll poll(Waiter& waiter) { return state.poll_changed(seen, waiter); }
+  void forget(Waiter& waiter) { state.forget(waiter); }
 };
 
 }  // namespace ron::models

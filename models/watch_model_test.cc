@@ -7,7 +7,7 @@
 
 #include "expect.h"
 #include "explorer.h"
-#include "runtime/watch_core.h"
+#include "runtime/watch_state.h"
 #include "seeded.h"
 #include "waiting.h"
 
@@ -38,11 +38,11 @@ struct Settings {
 
 template <class Sync>
 struct Config {
-  using Core = runtime::WatchCore<Settings, Sync>;
+  using State = runtime::WatchState<Settings, Sync>;
 
   // Looks at the value; versions and values only ever go forward.
   int look(std::uint64_t& seen) {
-    const auto snapshot = core.get();
+    const auto snapshot = state.get();
     check(snapshot.value.limit == snapshot.value.burst, "a snapshot is old or new, never torn");
     check(snapshot.version >= seen, "versions go forward");
     seen = snapshot.version;
@@ -54,7 +54,7 @@ struct Config {
     int value = look(seen);
     while (value != last) {
       const std::uint64_t before = seen;
-      const Waited waited = wait_for(ChangedOp<Core>{core, seen}, patience);
+      const Waited waited = wait_for(ChangedOp<State>{state, seen}, patience);
       if (waited != Waited::Ready) break;
       value = look(seen);
       check(seen != before, "a change means a new version");
@@ -62,7 +62,7 @@ struct Config {
     return value;
   }
 
-  Core core{Settings(0, 0)};
+  State state{Settings(0, 0)};
 };
 
 template <class Sync = ModelSync>
@@ -73,7 +73,7 @@ Scenario swaps(int count, int readers) {
       model.thread("reader " + std::to_string(i), [=] { config->follow(count); });
     }
     model.thread("writer", [=] {
-      for (int value = 1; value <= count; ++value) config->core.set(Settings(value, value));
+      for (int value = 1; value <= count; ++value) config->state.set(Settings(value, value));
     });
   };
 }
@@ -89,7 +89,7 @@ template <class Sync = ModelSync>
 Scenario glances() {
   return [](Model& model) {
     auto config = std::make_shared<Config<Sync>>();
-    model.thread("writer", [=] { config->core.set(Settings(1, 1)); });
+    model.thread("writer", [=] { config->state.set(Settings(1, 1)); });
     for (const char* name : {"first reader", "second reader"}) {
       model.thread(name, [=] {
         std::uint64_t seen = 0;
@@ -109,12 +109,12 @@ TEST(WatchModel, TwoWritersLeaveOneOfTheirValues) {
     auto config = std::make_shared<Config<ModelSync>>();
     for (const int value : {1, 2}) {
       model.thread("writer " + std::to_string(value),
-                   [=] { config->core.set(Settings(value, value)); });
+                   [=] { config->state.set(Settings(value, value)); });
     }
     model.thread("reader", [=] {
       std::uint64_t seen = 1;
       while (seen < 3) {
-        wait_for(ChangedOp<Config<ModelSync>::Core>{config->core, seen});
+        wait_for(ChangedOp<Config<ModelSync>::State>{config->state, seen});
         check(config->look(seen) != 0, "a change shows a written value");
       }
     });
@@ -125,9 +125,9 @@ TEST(WatchModel, CloseDoesNotHideTheLastValue) {
   expect_holds("watch/swap, close", [](Model& model) {
     auto config = std::make_shared<Config<ModelSync>>();
     model.thread("writer", [=] {
-      config->core.set(Settings(1, 1));
-      config->core.set(Settings(2, 2));
-      config->core.close();
+      config->state.set(Settings(1, 1));
+      config->state.set(Settings(2, 2));
+      config->state.close();
     });
     model.thread("reader", [=] {
       constexpr int kNeverWritten = -1;
@@ -141,7 +141,7 @@ TEST(WatchModel, GivingUpDisturbsNobody) {
     auto config = std::make_shared<Config<ModelSync>>();
     model.thread("impatient", [=] { config->follow(1, Patience::MayGiveUp); });
     model.thread("patient", [=] { config->follow(1); });
-    model.thread("writer", [=] { config->core.set(Settings(1, 1)); });
+    model.thread("writer", [=] { config->state.set(Settings(1, 1)); });
   });
 }
 
@@ -155,8 +155,8 @@ TEST(WatchModel, SeededBugsAreCaught) {
   expect_caught("watch/swapped word by word", [](Model& model) {
     auto config = std::make_shared<Config<ModelSync>>();
     model.thread("writer", [=] {
-      config->core.set(Settings(1, 0));
-      config->core.set(Settings(1, 1));
+      config->state.set(Settings(1, 0));
+      config->state.set(Settings(1, 1));
     });
     model.thread("reader", [=] { config->follow(1); });
   });

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "platform/posix/clock.h"
-#include "sim/seeds.h"
+#include "sim/harness/seeds.h"
 #include "volume/test_history.h"
 
 namespace ron::sim {

@@ -131,7 +131,7 @@ int run(int argc, char** argv) {
   add_help_command(root);
   root.footer(
       "First steps:\n"
-      "  ron storage --amnesia --token-out admin.token &\n"
+      "  ron up --amnesia --token-out admin.token &\n"
       "  ron put --token admin.token FILE\n"
       "  ron get b3:<hash> -o FILE\n"
       "Every command explains itself: ron help COMMAND.");

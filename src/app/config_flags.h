@@ -19,7 +19,10 @@ struct ConfigFlags {
   // `--config` and `--set`; this must outlive the parse.
   void declare(CLI::App& command);
   [[nodiscard]] ServeOptions options() const {
-    return {.config_file = file, .flags = set, .token_out = ""};
+    ServeOptions out;
+    out.config_file = file;
+    out.flags = set;
+    return out;
   }
 };
 

@@ -34,11 +34,6 @@ kit::AuthConfig DataDirectory::auth(const kit::AuthConfig& config) const {
   return effective;
 }
 
-std::vector<std::string> DataDirectory::volumes(const storage::StorageConfig& config) const {
-  if (config.data_dirs.empty()) return {path + "/storage"};
-  return {config.data_dirs.begin(), config.data_dirs.end()};
-}
-
 base::Result<bool> prepare(const DataDirectory& directory, const kit::AuthConfig& config,
                            platform::Random& random, std::int64_t now_unix_s) {
   const bool is_first = !files::file_mode(directory.admin_token());

@@ -2,19 +2,18 @@
 //
 //   DIR/keys/*.key         root keys, unless auth.keys_dir says where they are
 //   DIR/keys/admin.token   a token with every scope, for the commands of this machine
-//   DIR/storage            objects, unless storage.data_dirs says where they are
+//   DIR/storage            objects, unless storage.data_dirs says where they are; so for each
+//   service
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "auth/keyring.h"
 #include "base/result.h"
 #include "platform/random.h"
 #include "services/kit/capability_gate.h"
-#include "services/storage/config.h"
 
 namespace ron::app {
 
@@ -26,10 +25,12 @@ struct DataDirectory {
 
   [[nodiscard]] std::string keys() const { return path + "/keys"; }
   [[nodiscard]] std::string admin_token() const { return keys() + "/admin.token"; }
+  // The part of one service.
+  [[nodiscard]] std::string of(std::string_view service) const {
+    return path + "/" + std::string(service);
+  }
   // Where root keys are: as configured, else here.
   [[nodiscard]] kit::AuthConfig auth(const kit::AuthConfig& config) const;
-  // Where objects are: as configured, else here.
-  [[nodiscard]] std::vector<std::string> volumes(const storage::StorageConfig& config) const;
 };
 
 // Makes the directories (0700) and, if there is none, a root key; true on the first start there.

@@ -6,6 +6,7 @@
 #include "auth/capability.h"
 #include "cli/test_support.h"
 #include "platform/posix/files.h"
+#include "services/storage/config.h"
 
 namespace ron::app {
 namespace {
@@ -87,9 +88,10 @@ TEST_F(DataDirectoryTest, ConfiguredPlacesComeFirst) {
   auth.keys_dir = path("elsewhere");
   EXPECT_EQ(directory_.auth(auth).keys_dir, path("elsewhere"));
   storage::StorageConfig config;
-  EXPECT_EQ(directory_.volumes(config), std::vector{directory_.path + "/storage"});
+  const std::string part = directory_.of("storage");
+  EXPECT_EQ(storage::object_directories(config, part), std::vector{directory_.path + "/storage"});
   config.data_dirs = {"a", "b"};
-  EXPECT_EQ(directory_.volumes(config), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(storage::object_directories(config, part), (std::vector<std::string>{"a", "b"}));
 }
 
 }  // namespace

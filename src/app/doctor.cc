@@ -3,65 +3,29 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/about.h"
 #include "platform/posix/host.h"
-#include "services/storage/budget.h"
-#include "services/storage/config.h"
 
 namespace ron::app {
 namespace {
 
-using base::about;
 using Level = Finding::Level;
-using Findings = std::vector<Finding>;
-
-void judge_memory(const storage::StorageConfig& config, const platform::posix::Machine& machine,
-                  std::size_t cores, Findings& out) {
-  const std::vector<storage::Addend> budget = storage::memory_budget(config, cores);
-  for (const storage::Addend& addend : budget) {
-    out.push_back({Level::Ok, "memory",
-                   about(addend.bytes()) + " = " + std::to_string(addend.count) + " x " +
-                       about(addend.each_bytes) + "  " + addend.what});
-  }
-  const std::uint64_t total = storage::total_bytes(budget);
-  const std::string sum =
-      about(total) + " if every limit is reached at once; there are " + about(machine.memory_bytes);
-  if (config.cache_bytes.bytes >= machine.memory_bytes) {
-    out.push_back({Level::Fail, "memory", sum, "lower storage.cache_bytes"});
-  } else if (total > machine.memory_bytes) {
-    out.push_back({Level::Warn, "memory", sum,
-                   "lower storage.server.max_inflight, storage.limits.decode_abs_cap_bytes or "
-                   "storage.cache_bytes"});
-  } else {
-    out.push_back({Level::Ok, "memory", sum});
-  }
-}
-
-void judge_descriptors(const storage::StorageConfig& config,
-                       const platform::posix::Machine& machine, std::size_t cores, Findings& out) {
-  const std::uint64_t needed = storage::descriptors_needed(config, cores);
-  const std::string text = std::to_string(machine.open_files) + " allowed, " +
-                           std::to_string(needed) + " needed when all connections are open";
-  if (machine.open_files >= needed) {
-    out.push_back({Level::Ok, "open files", text});
-  } else {
-    out.push_back({Level::Warn, "open files", text,
-                   "lower storage.max_conns or raise the hard limit of open files"});
-  }
-}
 
 // Opens the listeners the way a start does; jobs run on the machine's first core.
 class PortCheck : public platform::Job {
  public:
-  PortCheck(const storage::StorageConfig& config, platform::posix::PosixHost& machine,
-            Findings& out)
-      : Job(&PortCheck::go), config_(config), machine_(machine), out_(out) {}
+  PortCheck(const kit::ServiceKind& kind, const config::Config& config,
+            platform::posix::PosixHost& machine, Findings& out)
+      : Job(&PortCheck::go),
+        section_(kind.name),
+        settings_(kind.settings(config)),
+        machine_(machine),
+        out_(out) {}
 
  private:
   static void go(Job& job) noexcept {
     auto& check = static_cast<PortCheck&>(job);
-    check.look("storage.bind", check.config_.bind);
-    check.look("storage.admin", check.config_.admin);
+    check.look(check.section_ + ".bind", check.settings_->bind);
+    check.look(check.section_ + ".admin", check.settings_->admin);
     check.machine_.stop();
   }
   void look(const std::string& key, const config::Address& address) {
@@ -71,7 +35,7 @@ class PortCheck : public platform::Job {
       return;
     }
     const auto listener = machine_.host().net.listen(*endpoint);
-    if (listener && endpoint->is_wildcard()) {
+    if (listener && endpoint->is_wildcard() && !settings_->tls.enabled()) {
       out_.push_back({Level::Warn, "port",
                       key + ": " + endpoint->text() + " is free, and open to every network",
                       "there is no TLS: tokens can be read on the way"});
@@ -83,14 +47,15 @@ class PortCheck : public platform::Job {
     }
   }
 
-  const storage::StorageConfig& config_;
+  const std::string section_;
+  const std::shared_ptr<const kit::ServiceConfig> settings_;
   platform::posix::PosixHost& machine_;
   Findings& out_;
 };
 
-void look_at_machine(const storage::StorageConfig& config, Findings& out) {
+void look_at_machine(const kit::ServiceKind& front, const config::Config& config, Findings& out) {
   platform::posix::PosixHost machine;
-  PortCheck ports(config, machine, out);
+  PortCheck ports(front, config, machine, out);
   machine.run(ports);
   if (machine.disk().engine() == platform::posix::DiskEngine::Uring) {
     out.push_back({Level::Ok, "disk", "io_uring is available"});
@@ -114,18 +79,16 @@ std::string_view name(Level level) {
 
 }  // namespace
 
-Findings judge(const config::Config& config, const platform::posix::Machine& machine,
-               std::size_t cores) {
+Findings judge(const Selection& services, const config::Config& config,
+               const platform::posix::Machine& machine, std::size_t cores) {
   Findings out;
-  const auto storage = config.get(storage::storage_section());
-  judge_descriptors(*storage, machine, cores, out);
   if (machine.huge_pages) {
     out.push_back({Level::Ok, "huge pages", "memory can be collapsed into huge pages"});
   } else {
     out.push_back({Level::Warn, "huge pages", "not on demand here; large objects cost more CPU",
                    "Linux 6.1 or later with transparent huge pages offers them"});
   }
-  judge_memory(*storage, machine, cores, out);
+  for (const ServiceEntry* entry : services) entry->judge(config, machine, cores, out);
   return out;
 }
 
@@ -133,7 +96,7 @@ Findings examine(const ServeOptions& options) {
   Findings out;
   const auto inputs = read_inputs(options);
   if (!inputs) return {{Level::Fail, "config", inputs.error().message, "name a readable file"}};
-  const auto config = config::load(schema(), *inputs);
+  const auto config = config::load(schema_of(options.services), *inputs);
   if (!config) {
     for (const config::Problem& problem : config.error().list()) {
       out.push_back({Level::Fail, "config", problem.text()});
@@ -144,8 +107,8 @@ Findings examine(const ServeOptions& options) {
   const std::int64_t now = platform::posix::SystemClock().unix_ms() / 1000;
   Findings found = examine_files(options, **config, now);
   std::ranges::move(found, std::back_inserter(out));
-  look_at_machine(*(*config)->get(storage::storage_section()), out);
-  Findings judged = judge(**config, platform::posix::probe_machine(),
+  look_at_machine(front(options.services), **config, out);
+  Findings judged = judge(options.services, **config, platform::posix::probe_machine(),
                           core_count(*(*config)->get(runtime_section())));
   std::ranges::move(judged, std::back_inserter(out));
   return out;

@@ -10,10 +10,15 @@
 namespace ron::app {
 namespace {
 
-int run(const ServiceFlags& flags) {
-  const std::string problem = flags.problem();
-  if (!problem.empty()) return cli::bad_usage(problem);
-  const std::vector<Finding> findings = examine(flags.options("storage"));
+struct DoctorFlags {
+  ServiceFlags service;
+  std::string command{kUp};
+};
+
+int run(const DoctorFlags& flags) {
+  const auto options = flags.service.options(flags.command);
+  if (!options) return cli::bad_usage("doctor: " + options.error().message);
+  const Findings findings = examine(*options);
   const int printed = cli::print_result(print(findings));
   return has_failure(findings) ? cli::kExitFailed : printed;
 }
@@ -21,20 +26,21 @@ int run(const ServiceFlags& flags) {
 }  // namespace
 
 void add_doctor_command(CLI::App& root, cli::Action& chosen) {
-  const auto flags = std::make_shared<ServiceFlags>();
+  const auto flags = std::make_shared<DoctorFlags>();
   CLI::App* command = root.add_subcommand(
       "doctor", "Check configuration, data directory, keys, ports, limits and memory");
-  flags->declare(*command);
+  command
+      ->add_option("COMMAND", flags->command, "What would be started: up, or the name of a service")
+      ->capture_default_str();
+  flags->service.declare(*command);
+  flags->service.declare_only(*command);
   command->footer(
-      "Run it before a start, on the machine, in the directory and as the user of the service, "
-      "with "
-      "the\n"
-      "same flags. It opens the ports for a moment and changes nothing. Exit status 1 when the "
-      "start would\n"
-      "fail, or every write after it.\n\n"
+      "Run it before a start, on the machine, in the directory and as the user of the service,\n"
+      "with the same flags. It opens the ports for a moment and changes nothing. Exit status 1\n"
+      "when the start would fail, or every write after it.\n\n"
       "Examples:\n"
       "  ron doctor --config ron.toml\n"
-      "  ron doctor --data /srv/ron --bind 0.0.0.0:8081");
+      "  ron doctor storage --data /srv/ron --bind 0.0.0.0:8081");
   command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
 }
 

@@ -1,107 +1,27 @@
-// What `ron doctor` finds on disk.
+#include "app/doctor_files.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "app/doctor.h"
 #include "app/keys.h"
-#include "auth/rfc3339.h"
-#include "base/about.h"
+#include "base/rfc3339.h"
 #include "cli/key_files.h"
 #include "platform/posix/files.h"
 #include "platform/posix/random.h"
 #include "services/kit/capability_gate.h"
-#include "services/storage/config.h"
-#include "volume/segment.h"
 
 namespace ron::app {
 namespace {
 
 namespace files = platform::posix;
-using base::about;
 using files::PathKind;
 using Level = Finding::Level;
-using Findings = std::vector<Finding>;
-
-constexpr std::size_t kIdentityBytes = 4096;
 
 std::string parent_of(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-// The directory, or the nearest one above it that is there: where it would be made.
-std::string existing_part(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  while (files::path_kind(path) == PathKind::Nothing && path != "." && path != "/") {
-    path = parent_of(path);
-  }
-  return path;
-}
-
-// Whether a start could make and use the directory; says why not.
-bool look_at_directory(const std::string& key, const std::string& path, Findings& out) {
-  const std::string there = existing_part(path);
-  if (files::path_kind(there) != PathKind::Directory) {
-    out.push_back({Level::Fail, "data", key + ": '" + there + "' is not a directory",
-                   "name another one with " + key});
-    return false;
-  }
-  if (!files::can_write_directory(there)) {
-    out.push_back({Level::Fail, "data", key + ": this user may not write to '" + there + "'",
-                   "change its owner, or name another one with " + key});
-    return false;
-  }
-  return true;
-}
-
-// False when a start would refuse the volume.
-bool look_at_volume(const std::string& path, Findings& out) {
-  const std::string identity = path + "/" + std::string(volume::kIdentityName);
-  if (files::path_kind(identity) == PathKind::Nothing) return true;
-  const auto claimed = files::is_claimed(identity);
-  if (claimed && *claimed) {
-    out.push_back({Level::Fail, "data", "another process uses '" + path + "'",
-                   "stop it first, or start with another --data"});
-    return false;
-  }
-  const auto text = files::read_small_file(identity, kIdentityBytes);
-  if (claimed && text && volume::parse_identity(*text)) return true;
-  const std::string why = !claimed ? claimed.error().message
-                          : !text  ? text.error().message
-                                   : "'" + identity + "' is not the file of a volume";
-  out.push_back({Level::Fail, "data", why, "restore it from a copy"});
-  return false;
-}
-
-void look_at_room(const std::string& path, const storage::StorageConfig& config, Findings& out) {
-  const auto free = files::free_bytes(existing_part(path));
-  if (!free) {
-    out.push_back({Level::Fail, "data", free.error().message});
-    return;
-  }
-  const std::uint64_t least = config.min_free_bytes.bytes;
-  const std::string text = "'" + path + "': " + about(*free) +
-                           " free, of which storage.min_free_bytes keeps " + about(least);
-  if (*free <= least) {
-    out.push_back({Level::Fail, "data", text + ": every write would be refused",
-                   "make room, or lower storage.min_free_bytes"});
-  } else if (*free - least < config.segment_bytes.bytes) {
-    out.push_back({Level::Warn, "data", text, "little is left for objects"});
-  } else {
-    out.push_back({Level::Ok, "data", text});
-  }
-}
-
-void look_at_data(const ServeOptions& options, const storage::StorageConfig& config,
-                  Findings& out) {
-  const DataDirectory directory{options.data_dir};
-  if (!look_at_directory("--data", directory.path, out)) return;
-  const std::string key = config.data_dirs.empty() ? "--data" : "storage.data_dirs";
-  for (const std::string& path : directory.volumes(config)) {
-    if (!look_at_directory(key, path, out)) continue;
-    if (look_at_volume(path, out)) look_at_room(path, config, out);
-  }
 }
 
 bool has_keys(const std::string& directory) {
@@ -127,7 +47,7 @@ void look_at_keyring(const kit::AuthConfig& auth, std::int64_t now, Findings& ou
   if (active.not_after_unix_s && *active.not_after_unix_s <= now) {
     out.push_back(
         {Level::Fail, "keys",
-         "the newest key " + active.id + " ended " + auth::print_rfc3339(*active.not_after_unix_s),
+         "the newest key " + active.id + " ended " + base::print_rfc3339(*active.not_after_unix_s),
          "run ron key gen --keys " + auth.keys_dir});
     return;
   }
@@ -152,6 +72,12 @@ void look_at_keys(const ServeOptions& options, const kit::AuthConfig& auth, bool
   out.push_back({Level::Ok, "keys", "in the data directory, made by the first start"});
 }
 
+void look_at_tls(const kit::ServiceKind& front, const config::Config& config, Findings& out) {
+  const auto tls = load_tls(front.settings(config)->tls, nullptr);
+  if (tls) return;
+  out.push_back({Level::Fail, "tls", std::string(front.name) + ".tls: " + tls.error().message});
+}
+
 void look_at_token_out(const std::string& path, Findings& out) {
   if (path.empty()) return;
   const std::string directory = parent_of(path);
@@ -165,17 +91,46 @@ void look_at_token_out(const std::string& path, Findings& out) {
 
 }  // namespace
 
+std::string existing_part(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  while (files::path_kind(path) == PathKind::Nothing && path != "." && path != "/") {
+    path = parent_of(path);
+  }
+  return path;
+}
+
+bool look_at_directory(const std::string& key, const std::string& path, Findings& out) {
+  const std::string there = existing_part(path);
+  if (files::path_kind(there) != PathKind::Directory) {
+    out.push_back({Level::Fail, "data", key + ": '" + there + "' is not a directory",
+                   "name another one with " + key});
+    return false;
+  }
+  if (!files::can_write_directory(there)) {
+    out.push_back({Level::Fail, "data", key + ": this user may not write to '" + there + "'",
+                   "change its owner, or name another one with " + key});
+    return false;
+  }
+  return true;
+}
+
 Findings examine_files(const ServeOptions& options, const config::Config& config,
                        std::int64_t now_unix_s) {
   Findings out;
-  const auto settings = config.get(storage::storage_section());
   kit::AuthConfig auth = *config.get(kit::auth_section());
-  if (!settings->amnesia) look_at_data(options, *settings, out);
+  const DataDirectory directory{options.data_dir};
+  const bool amnesiac = is_amnesiac(options.services, config);
+  if (amnesiac || look_at_directory("--data", directory.path, out)) {
+    for (const ServiceEntry* entry : options.services) {
+      entry->examine_files(config, directory.of(entry->kind->name), out);
+    }
+  }
   const auto denied = kit::parse_deny_list(auth.deny);
   if (!denied) out.push_back({Level::Fail, "keys", denied.error().message});
   auth.deny = {};  // told already
-  look_at_keys(options, auth, settings->amnesia, now_unix_s, out);
+  look_at_keys(options, auth, amnesiac, now_unix_s, out);
   look_at_token_out(options.token_out, out);
+  look_at_tls(front(options.services), config, out);
   return out;
 }
 

@@ -20,12 +20,16 @@ platform::posix::Machine large_machine() {
   return {.memory_bytes = 1024 * base::kGiB, .open_files = 1'000'000, .huge_pages = true};
 }
 
+Findings judged_findings(const config::Config& config, const platform::posix::Machine& machine) {
+  return judge(select_services({}).value(), config, machine, 2);
+}
+
 std::string judged(const std::vector<std::string>& flags, const platform::posix::Machine& machine) {
-  return print(judge(*loaded(flags), machine, 2));
+  return print(judged_findings(*loaded(flags), machine));
 }
 
 TEST(Doctor, ALargeMachineIsFine) {
-  const std::vector<Finding> findings = judge(*loaded({}), large_machine(), 2);
+  const Findings findings = judged_findings(*loaded({}), large_machine());
   EXPECT_FALSE(has_failure(findings));
   EXPECT_EQ(print(findings).find("warn"), std::string::npos) << print(findings);
 }
@@ -40,9 +44,9 @@ TEST(Doctor, TooFewDescriptorsAreAWarning) {
 TEST(Doctor, ACacheLargerThanTheMemoryFails) {
   platform::posix::Machine machine = large_machine();
   machine.memory_bytes = 64 * base::kMiB;
-  EXPECT_TRUE(has_failure(judge(*loaded({}), machine, 2)));
+  EXPECT_TRUE(has_failure(judged_findings(*loaded({}), machine)));
   machine.memory_bytes = base::kGiB;
-  const std::vector<Finding> findings = judge(*loaded({}), machine, 2);
+  const Findings findings = judged_findings(*loaded({}), machine);
   EXPECT_FALSE(has_failure(findings));
   EXPECT_NE(print(findings).find("warn  memory"), std::string::npos);
 }
@@ -50,15 +54,26 @@ TEST(Doctor, ACacheLargerThanTheMemoryFails) {
 TEST(Doctor, OnDiskTheMemoryOfTheIndexCounts) {
   config::Inputs inputs;
   const auto config = config::load(schema(), inputs).value();
-  const std::vector<Finding> findings = judge(*config, large_machine(), 2);
+  const Findings findings = judged_findings(*config, large_machine());
   EXPECT_FALSE(has_failure(findings));
   EXPECT_NE(print(findings).find("storage.data_dirs"), std::string::npos);
   EXPECT_EQ(judged({}, large_machine()).find("storage.data_dirs"), std::string::npos);
 }
 
+TEST(Doctor, ACertificateThatIsNotThereFails) {
+  ServeOptions options;
+  options.services = select_services({}).value();
+  const auto config = loaded({"storage.tls.cert_path=/none.pem", "storage.tls.key_path=/none.key"});
+  const Findings findings = examine_files(options, *config, 0);
+  EXPECT_TRUE(has_failure(findings));
+  EXPECT_NE(print(findings).find("storage.tls: /none.pem: "), std::string::npos);
+}
+
 TEST(Doctor, AnUnusableConfigurationIsTheOnlyFinding) {
-  const std::vector<Finding> findings =
-      examine({.config_file = "", .flags = {"storage.max_cons=1"}, .token_out = ""});
+  ServeOptions options;
+  options.services = select_services({}).value();
+  options.flags = {"storage.max_cons=1"};
+  const Findings findings = examine(options);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(print(findings),
             "fail  config  flag: storage.max_cons: unknown key; did you mean storage.max_conns?\n");

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "auth/capability.h"
+#include "base/units.h"
 #include "cli/key_files.h"
+#include "platform/posix/files.h"
 
 namespace ron::app {
 namespace {
@@ -13,6 +15,8 @@ namespace {
 using base::Code;
 using base::fail;
 using KeyringPtr = std::shared_ptr<const auth::Keyring>;
+
+constexpr std::size_t kPemFileBytes = base::kMiB;
 
 base::Result<KeyringPtr> make_keyring(std::vector<auth::RootKey> keys,
                                       const kit::AuthConfig& config) {
@@ -54,6 +58,21 @@ base::Result<std::string> mint_admin_token(const auth::Keyring& keyring, platfor
   auto token = auth::mint_token(keyring, {}, nonce, now_unix_s);
   if (!token) return fail(token.error());
   return token->text();
+}
+
+base::Result<std::shared_ptr<const platform::TlsServer>> load_tls(
+    const kit::TlsConfig& config, const platform::TlsServer* previous) {
+  if (!config.enabled()) return nullptr;
+  const auto named = [](const std::string& path, const base::Error& why) {
+    return fail(why.code, path + ": " + why.message);
+  };
+  auto certificates = platform::posix::read_small_file(config.cert_path, kPemFileBytes);
+  if (!certificates) return named(config.cert_path, certificates.error());
+  auto key = cli::read_secret_file(config.key_path, kPemFileBytes, cli::kStrangers);
+  if (!key) return named(config.key_path, key.error());
+  auto made = platform::TlsServer::make({std::move(*certificates), std::move(*key)}, previous);
+  if (!made) return named(config.cert_path, made.error());
+  return made;
 }
 
 }  // namespace ron::app

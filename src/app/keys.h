@@ -1,4 +1,4 @@
-// Root keys and the admin token at start-up.
+// Root keys, the admin token and certificates at start-up.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,9 @@
 #include "base/result.h"
 #include "platform/clock.h"
 #include "platform/random.h"
+#include "platform/tls.h"
 #include "services/kit/capability_gate.h"
+#include "services/kit/config.h"
 
 namespace ron::app {
 
@@ -25,5 +27,11 @@ base::Result<std::shared_ptr<const auth::Keyring>> with_deny_list(const auth::Ke
 // A token with every scope. Secret.
 base::Result<std::string> mint_admin_token(const auth::Keyring& keyring, platform::Random& random,
                                            std::int64_t now_unix_s);
+
+// The certificate and private key of a server, which must be nobody else's to read; null when none
+// are configured. `previous` is what they replace: its clients can resume their sessions. Errors
+// name the file.
+base::Result<std::shared_ptr<const platform::TlsServer>> load_tls(
+    const kit::TlsConfig& config, const platform::TlsServer* previous);
 
 }  // namespace ron::app

@@ -6,19 +6,17 @@
 #include <thread>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
 #include "app/keys.h"
 #include "cli/exit.h"
-#include "cli/key_files.h"
 #include "config/reload.h"
 #include "observe/log.h"
 #include "platform/posix/files.h"
 #include "platform/posix/host.h"
-#include "platform/tls.h"
 #include "services/kit/life.h"
-#include "services/storage/service.h"
 
 namespace ron::app {
 namespace {
@@ -28,7 +26,6 @@ using platform::Signal;
 using platform::Task;
 
 constexpr std::size_t kConfigFileBytes = base::kMiB;
-constexpr std::size_t kPemFileBytes = base::kMiB;
 
 // Log lines to standard error, from a thread of their own: a slow terminal never slows a request.
 class LogWriter final : public observe::LogSink {
@@ -61,7 +58,7 @@ void apply_access(observe::LogHub& hub, AccessLog access) {
 // Where this process finds its keys: in amnesia mode only where it is told to look.
 kit::AuthConfig effective_auth(const ServeOptions& options, const config::Config& config) {
   const auto auth = config.get(kit::auth_section());
-  if (config.get(storage::storage_section())->amnesia) return *auth;
+  if (is_amnesiac(options.services, config)) return *auth;
   return DataDirectory{options.data_dir}.auth(*auth);
 }
 
@@ -75,16 +72,16 @@ base::Result<Prepared> prepare_keys(const ServeOptions& options, const config::C
                                     const platform::Host& host) {
   const std::int64_t now = host.clock.unix_ms() / 1000;
   const DataDirectory directory{options.data_dir};
-  const bool amnesia = config.get(storage::storage_section())->amnesia;
+  const bool amnesiac = is_amnesiac(options.services, config);
   Prepared out;
-  if (!amnesia) {
+  if (!amnesiac) {
     const auto prepared = prepare(directory, *config.get(kit::auth_section()), host.random, now);
     if (!prepared) return fail(prepared.error().code, "--data: " + prepared.error().message);
     out.is_first = *prepared;
   }
   auto keyring = load_keyring(effective_auth(options, config), host.random, now);
   if (!keyring) return fail(keyring.error());
-  if (!amnesia) {
+  if (!amnesiac) {
     const auto kept = keep_admin_token(directory, **keyring, host.random, now);
     if (!kept) return fail(kept.error().code, "--data: " + kept.error().message);
   }
@@ -98,38 +95,44 @@ base::Result<Prepared> prepare_keys(const ServeOptions& options, const config::C
   return out;
 }
 
-// The private key of a server must be nobody else's to read.
-base::Result<std::shared_ptr<const platform::TlsServer>> load_tls(
-    const kit::TlsConfig& config, const platform::TlsServer* previous) {
-  if (!config.enabled()) return nullptr;
-  const auto named = [](const std::string& path, const base::Error& why) {
-    return fail(why.code, path + ": " + why.message);
-  };
-  auto certificates = platform::posix::read_small_file(config.cert_path, kPemFileBytes);
-  if (!certificates) return named(config.cert_path, certificates.error());
-  auto key = cli::read_secret_file(config.key_path, kPemFileBytes, cli::kStrangers);
-  if (!key) return named(config.key_path, key.error());
-  auto made = platform::TlsServer::make({std::move(*certificates), std::move(*key)}, previous);
-  if (!made) return named(config.cert_path, made.error());
+using Services = std::vector<std::unique_ptr<kit::Service>>;
+
+// In the order of the selection. On cores[0].
+Services make_services(const ServeOptions& options, const kit::ServiceParts& parts) {
+  Services made;
+  for (const ServiceEntry* entry : options.services) {
+    kit::ServiceParts own = parts;
+    own.listens = entry->kind == &front(options.services);
+    made.push_back(
+        entry->kind->make(std::move(own), DataDirectory{options.data_dir}.of(entry->kind->name)));
+  }
+  for (std::size_t i = 0; i + 1 < made.size(); ++i) made.back()->show(*made[i]);
   return made;
 }
 
-// What the process says and decides around the life of its service.
+std::vector<kit::Service*> pointers_to(const Services& services) {
+  std::vector<kit::Service*> out;
+  for (const auto& service : services) out.push_back(service.get());
+  return out;
+}
+
+// What the process says and decides around the life of its services.
 class Process {
  public:
-  // `told_rate`: what the first start says of the rate of requests; none on later ones.
-  Process(const ServeOptions& options, std::optional<std::uint64_t> told_rate,
-          platform::posix::PosixHost& machine, observe::LogHub& logs, observe::LogHub& access,
-          kit::Service& service)
+  // `is_first`: nothing was started on this data before.
+  Process(const ServeOptions& options, bool is_first, platform::posix::PosixHost& machine,
+          observe::LogHub& logs, observe::LogHub& access, const Services& services)
       : options_(options),
-        told_rate_(told_rate),
+        schema_(schema_of(options.services)),
+        is_first_(is_first),
         machine_(machine),
         logs_(logs),
         access_(access),
-        service_(service),
+        kind_(front(options.services)),
+        front_(*services.back()),
         host_(machine.host()),
-        meters_(service.meters(), "process"),
-        life_(host_.signals, {&service}, hooks()) {}
+        meters_(front_.meters(), "process"),
+        life_(host_.signals, pointers_to(services), hooks()) {}
 
   [[nodiscard]] int exit_code() const noexcept { return exit_code_; }
 
@@ -152,7 +155,7 @@ class Process {
             .on_listening = [this](kit::Service& service,
                                    const kit::Endpoints& at) { announce(service, at); },
             .on_reload = [this](const config::ReloadRefused* why) { reloaded(why); },
-            .on_abort = [this] { service_.log().warn("second stop signal: aborting"); }};
+            .on_abort = [this] { front_.log().warn("second stop signal: aborting"); }};
   }
 
   // Each listener that came up is said once; scripts read the clients' one from standard output.
@@ -176,19 +179,18 @@ class Process {
       log.info("listening", {{"addr", endpoints.uds->text()}});
     }
     announced_ = endpoints;
-    if (std::exchange(told_, true) || !told_rate_) return;
+    if (!std::exchange(is_first_, false)) return;
     // The one default that surprises: the others are found by `ron config show`.
-    log.info(
-        "first start: requests beyond this many per second are told to wait; "
-        "storage.server.max_rps raises it",
-        {{"max_rps", *told_rate_}});
+    log.info("first start: requests beyond this many per second are told to wait; " +
+                 std::string(kind_.name) + ".server.max_rps raises it",
+             {{"max_rps", kind_.settings(*service.config())->server.max_rps}});
   }
 
   // Requests and tokens are readable on the way, and whoever reaches the machine reaches this.
-  static void warn_of_everyone(const observe::Log& log, const char* key,
-                               const platform::Endpoint& at) {
+  void warn_of_everyone(const observe::Log& log, const char* key,
+                        const platform::Endpoint& at) const {
     log.warn("listening on all addresses without TLS: tokens can be read on the way",
-             {{"key", std::string("storage.") + key}, {"addr", at.text()}});
+             {{"key", std::string(kind_.name) + "." + key}, {"addr", at.text()}});
   }
 
   std::expected<kit::NextSetup, config::ReloadRefused> next() {
@@ -196,41 +198,42 @@ class Process {
     using config::ReloadRefused;
     const auto inputs = read_inputs(options_);
     if (!inputs) return std::unexpected(ReloadRefused{ReloadFail::Io, inputs.error().message});
-    auto next = config::reload(schema(), *service_.config(), *inputs);
+    auto next = config::reload(schema_, *front_.config(), *inputs);
     if (!next) return std::unexpected(std::move(next.error()));
     const kit::AuthConfig auth = effective_auth(options_, *next->config);
-    const kit::Credentials now = service_.credentials();
+    const kit::Credentials now = front_.credentials();
     const auto keyring = auth.keys_dir.empty()
                              ? with_deny_list(*now.keyring, auth)
                              : load_keyring(auth, host_.random, host_.clock.unix_ms() / 1000);
     if (!keyring) {
       return std::unexpected(ReloadRefused{ReloadFail::Invalid, keyring.error().message});
     }
-    const auto tls = load_tls(next->config->get(storage::storage_section())->tls, now.tls.get());
+    const auto tls = load_tls(kind_.settings(*next->config)->tls, now.tls.get());
     if (!tls) return std::unexpected(ReloadRefused{ReloadFail::Invalid, tls.error().message});
     return kit::NextSetup{std::move(*next), {*keyring, *tls}};
   }
 
   void reloaded(const config::ReloadRefused* why) {
-    const observe::Log log = service_.log();
+    const observe::Log log = front_.log();
     if (why != nullptr) {
       log.error("reload refused, the old configuration stays",
                 {{"reason", config::reason(why->fail)}, {"what", why->message}});
       return;
     }
-    const auto log_config = service_.config()->get(log_section());
+    const auto log_config = front_.config()->get(log_section());
     logs_.set_level(log_config->level);
     apply_access(access_, log_config->access);
     log.info("configuration reloaded");
   }
 
   const ServeOptions& options_;
-  const std::optional<std::uint64_t> told_rate_;
-  bool told_ = false;
+  const config::Schema schema_;
+  bool is_first_;
   platform::posix::PosixHost& machine_;
   observe::LogHub& logs_;
   observe::LogHub& access_;
-  kit::Service& service_;
+  const kit::ServiceKind& kind_;  // of the one in front
+  kit::Service& front_;
   platform::Host host_;
   int exit_code_ = cli::kExitClean;
   kit::Endpoints announced_;
@@ -260,6 +263,7 @@ base::Result<config::Inputs> read_inputs(const ServeOptions& options) {
   config::Inputs inputs;
   inputs.file_name = options.config_file;
   inputs.flags = options.flags;
+  inputs.defaults = options.defaults;
   inputs.environment = platform::posix::environment();
   if (!options.config_file.empty()) {
     auto text = platform::posix::read_small_file(options.config_file, kConfigFileBytes);
@@ -269,12 +273,11 @@ base::Result<config::Inputs> read_inputs(const ServeOptions& options) {
   return inputs;
 }
 
-int serve_storage(const ServeOptions& options) {
+int serve(const ServeOptions& options) {
   const auto inputs = read_inputs(options);
   if (!inputs) return cli::failed(inputs.error().message);
-  const auto config = config::load(schema(), *inputs);
+  const auto config = config::load(schema_of(options.services), *inputs);
   if (!config) return cli::failed(config.error().text());
-  const auto settings = (*config)->get(storage::storage_section());
   const auto log_config = (*config)->get(log_section());
   const auto runtime_config = (*config)->get(runtime_section());
 
@@ -283,8 +286,9 @@ int serve_storage(const ServeOptions& options) {
   const platform::Host host = machine.host();
   const auto prepared = prepare_keys(options, **config, host);
   if (!prepared) return cli::failed(prepared.error().message);
-  const auto tls = load_tls(settings->tls, nullptr);
-  if (!tls) return cli::failed("storage.tls: " + tls.error().message);
+  const kit::ServiceKind& kind = front(options.services);
+  const auto tls = load_tls(kind.settings(**config)->tls, nullptr);
+  if (!tls) return cli::failed(std::string(kind.name) + ".tls: " + tls.error().message);
 
   observe::LogHub logs({.level = log_config->level,
                         .format = log_config->format,
@@ -293,24 +297,21 @@ int serve_storage(const ServeOptions& options) {
   observe::LogHub access({.unix_ms = [&host] { return host.clock.unix_ms(); }});
   apply_access(access, log_config->access);
   const LogWriter access_writer(access);
-  std::optional<std::uint64_t> told_rate;
-  if (prepared->is_first) told_rate = settings->server.max_rps;
-  std::optional<storage::Service> service;
+  Services services;
   std::optional<Process> process;
   FirstJob first([&] {
-    service.emplace(kit::ServiceParts{.host = host,
-                                      .config = *config,
-                                      .credentials = {prepared->keyring, *tls},
-                                      .logs = &logs,
-                                      .access = &access},
-                    DataDirectory{options.data_dir}.volumes(*settings));
-    process.emplace(options, told_rate, machine, logs, access, *service);
+    services = make_services(options, {.host = host,
+                                       .config = *config,
+                                       .credentials = {prepared->keyring, *tls},
+                                       .logs = &logs,
+                                       .access = &access});
+    process.emplace(options, prepared->is_first, machine, logs, access, services);
     process->begin();
   });
   machine.run(first);
   const int code = process->exit_code();
   process.reset();
-  service.reset();
+  while (!services.empty()) services.pop_back();  // the one in front shows the others
   return code;
 }
 

@@ -3,30 +3,31 @@
 #include <algorithm>
 
 #include "app/schema.h"
+#include "app/services.h"
 #include "base/error.h"
 #include "config/render.h"
 #include "http/client_metrics.h"
 #include "http/metric_names.h"
 #include "runtime/metric_names.h"
 #include "runtime/topology.h"
-#include "services/storage/metric_names.h"
-#include "services/storage/wires.h"
 
 namespace ron::app {
 namespace {
 
 using runtime::MetricDecl;
+using Kinds = std::span<const kit::ServiceKind* const>;
 
 constexpr std::string_view kMade =
     "\nMade from the declarations in the code by `make docs`; do not edit.\n";
 
-std::string concurrency_page() {
-  return "# Tasks, channels and locks\n" + std::string(kMade) + "\n" +
-         runtime::to_markdown(storage::kWires);
+std::string concurrency_page(Kinds services) {
+  std::string page = "# Tasks, channels and locks\n" + std::string(kMade);
+  for (const kit::ServiceKind* kind : services) page += "\n" + runtime::to_markdown(*kind->wires);
+  return page;
 }
 
-std::string config_page() {
-  std::string page = config::reference_markdown(schema());
+std::string config_page(const config::Schema& schema) {
+  std::string page = config::reference_markdown(schema);
   const std::size_t title_end = page.find('\n') + 1;
   return page.insert(title_end, kMade);
 }
@@ -45,11 +46,11 @@ std::string labels_of(const MetricDecl& decl) {
   return out;
 }
 
-std::string metrics_page() {
+std::string metrics_page(Kinds services) {
   std::string out = "# Metrics\n" + std::string(kMade) +
                     "\n`GET /metrics` on the admin listener, in Prometheus' text format.\n\n"
                     "| name | kind | labels | meaning |\n| --- | --- | --- | --- |\n";
-  for (const MetricDecl* decl : declared_metrics()) {
+  for (const MetricDecl* decl : declared_metrics(services)) {
     out += "| `" + std::string(decl->name) + "` | " + std::string(name(decl->kind)) + " | " +
            labels_of(*decl) + " | " + std::string(decl->help) + " |\n";
   }
@@ -68,24 +69,34 @@ std::string errors_page() {
   return out;
 }
 
+std::vector<const kit::ServiceKind*> all_kinds() {
+  std::vector<const kit::ServiceKind*> kinds;
+  for (const ServiceEntry& entry : services()) kinds.push_back(entry.kind);
+  return kinds;
+}
+
 }  // namespace
 
-std::vector<const MetricDecl*> declared_metrics() {
+std::vector<const MetricDecl*> declared_metrics(Kinds services) {
   std::vector<const MetricDecl*> all;
   const auto take = [&all](const auto& list) { all.insert(all.end(), list.begin(), list.end()); };
   take(runtime::metrics::kShared);
   take(http::metrics::kAll);
   take(http::metrics::kClient);
-  take(storage::metrics::kAll);
+  for (const kit::ServiceKind* kind : services) take(kind->metrics);
   std::ranges::sort(all, {}, [](const MetricDecl* decl) { return decl->name; });
   return all;
 }
 
-std::vector<Page> reference_pages() {
-  return {{"concurrency", concurrency_page()},
-          {"config", config_page()},
-          {"metrics", metrics_page()},
+std::vector<const MetricDecl*> declared_metrics() { return declared_metrics(all_kinds()); }
+
+std::vector<Page> reference_pages(Kinds services, const config::Schema& schema) {
+  return {{"concurrency", concurrency_page(services)},
+          {"config", config_page(schema)},
+          {"metrics", metrics_page(services)},
           {"errors", errors_page()}};
 }
+
+std::vector<Page> reference_pages() { return reference_pages(all_kinds(), schema()); }
 
 }  // namespace ron::app

@@ -1,7 +1,8 @@
 #include "app/schema.h"
 
+#include <string>
+
 #include "services/kit/capability_gate.h"
-#include "services/storage/config.h"
 
 namespace ron::app {
 
@@ -41,18 +42,23 @@ const config::Section<RuntimeConfig>& runtime_section() {
   return section;
 }
 
+config::Schema schema_of(const Selection& selection) {
+  config::Schema made;
+  made.add(log_section());
+  made.add(runtime_section());
+  made.add(kit::auth_section());
+  for (const ServiceEntry* entry : selection) made.add(entry->kind->section());
+  // The contract writes these keys both ways: relative to the file's section and in full.
+  if (made.has_section("storage")) made.alias("storage.storage", "storage");
+  for (const ServiceEntry& entry : services()) {
+    if (!made.has_section(entry.kind->name)) made.know(std::string(entry.kind->name));
+  }
+  for (const char* later : {"gateway", "index", "registry", "edge"}) made.know(later);
+  return made;
+}
+
 const config::Schema& schema() {
-  static const config::Schema all = [] {
-    config::Schema made;
-    made.add(log_section());
-    made.add(runtime_section());
-    made.add(kit::auth_section());
-    made.add(storage::storage_section());
-    // The contract writes these keys both ways: relative to the file's section and in full.
-    made.alias("storage.storage", "storage");
-    for (const char* later : {"gateway", "index", "registry", "edge"}) made.know(later);
-    return made;
-  }();
+  static const config::Schema all = schema_of(select_services({}).value());
   return all;
 }
 

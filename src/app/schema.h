@@ -1,6 +1,7 @@
 // Every section this program knows.
 #pragma once
 
+#include "app/services.h"
 #include "config/section.h"
 #include "observe/log_format.h"
 
@@ -23,5 +24,8 @@ const config::Section<RuntimeConfig>& runtime_section();
 
 // All sections, in the order of the reference page.
 const config::Schema& schema();
+// Those of a process with these services. The sections of the others are accepted unread: one file
+// may be for several processes.
+config::Schema schema_of(const Selection& services);
 
 }  // namespace ron::app

@@ -21,5 +21,15 @@ TEST(AppSchema, StorageKeysHaveTheirLongSpelling) {
   EXPECT_EQ((*outcome)->get(storage::storage_section())->cache_bytes.bytes, base::kGiB);
 }
 
+TEST(AppSchema, SectionsOfOtherServicesAreAcceptedUnread) {
+  config::Inputs inputs;
+  inputs.file_text = "[storage]\nnonsense = 1\n";
+  EXPECT_FALSE(config::load(schema(), inputs));
+  const config::Schema without = schema_of({});
+  EXPECT_TRUE(config::load(without, inputs));
+  inputs.file_text = "[log]\nnonsense = 1\n";
+  EXPECT_FALSE(config::load(without, inputs));
+}
+
 }  // namespace
 }  // namespace ron::app

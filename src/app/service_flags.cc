@@ -1,8 +1,18 @@
 #include "app/service_flags.h"
 
+#include <utility>
+
 #include <CLI/CLI.hpp>
 
+#include "app/services.h"
+#include "cli/server_url.h"
+
 namespace ron::app {
+namespace {
+
+std::string here(std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
+
+}  // namespace
 
 void ServiceFlags::declare(CLI::App& command) {
   config.declare(command);
@@ -26,14 +36,35 @@ void ServiceFlags::declare(CLI::App& command) {
       ->type_name("PATH");
 }
 
-std::string ServiceFlags::problem() const {
-  if (data.empty()) return "--data: name a directory";
-  return "";
+void ServiceFlags::declare_only(CLI::App& command) {
+  std::string known;
+  for (const ServiceEntry& entry : services()) {
+    known += (known.empty() ? "" : ",") + std::string(entry.kind->name);
+  }
+  command.add_option("--only", only, "Run these and leave the others out; there are " + known)
+      ->type_name("NAME,NAME")
+      ->delimiter(',')
+      ->allow_extra_args(false);
 }
 
 // Shortcuts come first: a --set for the same key is more explicit and wins.
-ServeOptions ServiceFlags::options(const std::string& section) const {
+base::Result<ServeOptions> ServiceFlags::options(std::string_view command) const {
+  using base::Code;
+  using base::fail;
+  if (data.empty()) return fail(Code::Malformed, "--data: name a directory");
+  const bool is_up = command == kUp;
+  if (!is_up && !only.empty()) return fail(Code::Malformed, "--only: is for ron up");
   ServeOptions out = config.options();
+  auto selected = select_services(is_up ? only : std::vector{std::string(command)});
+  if (!selected) {
+    return fail(Code::Malformed, (is_up ? "--only: " : "") + selected.error().message);
+  }
+  out.services = std::move(*selected);
+  const std::string section(front(out.services).name);
+  if (is_up) {
+    out.defaults = {{section + ".bind", here(cli::kUpPort)},
+                    {section + ".admin", here(cli::kUpAdminPort)}};
+  }
   out.token_out = token_out;
   out.data_dir = data;
   out.flags.clear();
@@ -43,7 +74,9 @@ ServeOptions ServiceFlags::options(const std::string& section) const {
   override_key(section + ".bind", bind);
   override_key(section + ".admin", admin);
   override_key(section + ".uds.path", uds);
-  override_key(section + ".amnesia", amnesia ? "true" : "");
+  for (const ServiceEntry* entry : out.services) {
+    override_key(std::string(entry->kind->name) + ".amnesia", amnesia ? "true" : "");
+  }
   override_key("runtime.cores", cores);
   override_key("log.format", log_format);
   override_key("log.level", log_level);

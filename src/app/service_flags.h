@@ -3,10 +3,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "app/config_flags.h"
+#include "base/result.h"
 
 namespace ron::app {
+
+// The command that runs all services in one process.
+inline constexpr std::string_view kUp = "up";
 
 struct ServiceFlags {
   ConfigFlags config;
@@ -19,13 +25,14 @@ struct ServiceFlags {
   std::string log_level;
   std::string uds;
   std::string data{kDefaultDataDirectory};
+  std::vector<std::string> only;  // of `ron up`
 
   // This must outlive the parse.
   void declare(CLI::App& command);
-  // Why these flags cannot be used; empty when they can.
-  [[nodiscard]] std::string problem() const;
-  // `section` is the service's part of the configuration.
-  [[nodiscard]] ServeOptions options(const std::string& section) const;
+  void declare_only(CLI::App& command);
+  // What `command` is to start with them: kUp, or the name of a service. Malformed says why these
+  // flags cannot be used.
+  [[nodiscard]] base::Result<ServeOptions> options(std::string_view command) const;
 };
 
 }  // namespace ron::app

@@ -4,12 +4,12 @@
 #include <CLI/CLI.hpp>
 
 #include "app/command_groups.h"
+#include "app/services.h"
 #include "cli/client_options.h"
 #include "cli/exit.h"
 #include "cli/fetch.h"
 #include "cli/topology_text.h"
 #include "runtime/topology.h"
-#include "services/storage/wires.h"
 
 namespace ron::app {
 namespace {
@@ -20,12 +20,19 @@ struct TopologyFlags {
   std::string format = "text";
 };
 
-// What a server would say if nothing of it ran.
+// What `ron up` would say if nothing of it ran.
 std::string declared_topology(bool mermaid) {
-  if (mermaid) return runtime::to_mermaid(storage::kWires);
-  runtime::Meters meters{std::string(storage::kWires.service)};
-  const runtime::Topology topology(storage::kWires, meters);
-  return "[" + runtime::to_json(topology) + "]";
+  std::string out;
+  for (const ServiceEntry& entry : services()) {
+    const runtime::Wires& wires = *entry.kind->wires;
+    if (mermaid) {
+      out += runtime::to_mermaid(wires);
+      continue;
+    }
+    runtime::Meters meters{std::string(wires.service)};
+    out += (out.empty() ? "" : ",") + runtime::to_json(runtime::Topology(wires, meters));
+  }
+  return mermaid ? out : "[" + out + "]";
 }
 
 int show(const std::string& topology, const std::string& format) {
@@ -53,7 +60,7 @@ void add_topology_command(CLI::App& root, cli::Action& chosen) {
       root.add_subcommand("topology", "Show the tasks, channels and locks of a running server");
   CLI::Option* url =
       command->add_option("--admin-url,--url", flags->client.admin_url,
-                          "Its admin listener, default RON_ADMIN_URL or http://127.0.0.1:9081");
+                          "Its admin listener, default RON_ADMIN_URL or the local one");
   url->type_name("URL");
   command
       ->add_option("--ca", flags->client.ca_file,

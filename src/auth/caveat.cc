@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "auth/rfc3339.h"
+#include "base/rfc3339.h"
 
 namespace ron::auth {
 namespace {
@@ -54,7 +54,7 @@ Result<Caveat> parse_methods(std::string_view value) {
 }
 
 Result<Caveat> parse_expires(std::string_view value) {
-  const auto unix_s = parse_rfc3339(value);
+  const auto unix_s = base::parse_rfc3339(value);
   if (!unix_s) return fail(unix_s.error());
   return ExpiresCaveat{*unix_s};
 }
@@ -83,7 +83,7 @@ struct Printer {
     return out;
   }
   std::string operator()(const ExpiresCaveat& c) const {
-    return "expires = " + print_rfc3339(c.unix_s);
+    return "expires = " + base::print_rfc3339(c.unix_s);
   }
   std::string operator()(const MaxBytesCaveat& c) const {
     return "max_bytes = " + std::to_string(c.bytes);

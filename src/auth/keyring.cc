@@ -8,8 +8,8 @@
 
 #include "auth/digest.h"
 #include "auth/macaroon.h"
-#include "auth/rfc3339.h"
 #include "base/encoding.h"
+#include "base/rfc3339.h"
 
 namespace ron::auth {
 namespace {
@@ -114,11 +114,11 @@ Result<RootKey> parse_key_file(std::string_view text) {
   if (!is_key_id(fields[1])) return fail(Code::Malformed, "the key file's id is not a key id");
   const auto secret = parse_secret(fields[2]);
   if (!secret) return fail(Code::Malformed, "the key file's secret is not 32 bytes in base64url");
-  const auto created = parse_rfc3339(fields[3]);
+  const auto created = base::parse_rfc3339(fields[3]);
   if (!created) return fail(Code::Malformed, "the key file's creation time is not RFC 3339");
   std::optional<std::int64_t> not_after;
   if (fields.size() == 5) {
-    const auto parsed = parse_rfc3339(fields[4]);
+    const auto parsed = base::parse_rfc3339(fields[4]);
     if (!parsed) return fail(Code::Malformed, "the key file's not_after is not RFC 3339");
     not_after = *parsed;
   }
@@ -131,8 +131,8 @@ Result<RootKey> parse_key_file(std::string_view text) {
 std::string print_key_file(const RootKey& key) {
   std::string out(kKeyFileMagic);
   out += ' ' + key.id + ' ' + base::to_base64url(key.secret.bytes()) + ' ' +
-         print_rfc3339(key.created_unix_s);
-  if (key.not_after_unix_s) out += ' ' + print_rfc3339(*key.not_after_unix_s);
+         base::print_rfc3339(key.created_unix_s);
+  if (key.not_after_unix_s) out += ' ' + base::print_rfc3339(*key.not_after_unix_s);
   out += '\n';
   return out;
 }

@@ -1,4 +1,4 @@
-// Deterministic content for this folder's tests, benchmarks and fuzz targets.
+// Deterministic content for tests and benchmarks.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Generators for this folder's property tests.
+// Generators for property tests.
 #pragma once
 
 #include <rapidcheck.h>

@@ -1,15 +1,11 @@
-// Speed of the tree, and of fingerprints, against upstream's one-shot hashing of the same bytes
-// (bytes_per_second).
+// Speed of the tree against upstream's one-shot hashing of the same bytes (bytes_per_second).
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
 #include "b3/hash.h"
-#include "b3/outboard.h"
-#include "b3/polyval.h"
 #include "b3/sample_bytes.h"
 #include "b3/tree.h"
-#include "b3/verify.h"
 
 namespace ron::b3 {
 namespace {
@@ -41,47 +37,12 @@ void values_of_groups(benchmark::State& state) {
   count_bytes(state, bytes.size());
 }
 
-// A whole object, group by group in order.
-void verify_in_order(benchmark::State& state) {
-  const auto bytes = samples::noise(static_cast<std::size_t>(state.range(0)), 1);
-  const Outboard outboard = Outboard::of(bytes);
-  for (auto _ : state) {
-    Verifier verifier(outboard.id(), outboard.view());
-    if (!verifier.verify_groups(0, bytes)) state.SkipWithError("refused");
-  }
-  count_bytes(state, bytes.size());
-}
-
-// One group far from the last one, so that nothing of the path is known.
-void verify_jumping(benchmark::State& state) {
-  const auto bytes = samples::noise(static_cast<std::size_t>(state.range(0)), 1);
-  const Outboard outboard = Outboard::of(bytes);
-  Verifier verifier(outboard.id(), outboard.view());
-  std::uint64_t index = 0;
-  for (auto _ : state) {
-    const auto group = base::ByteView(bytes).subspan(group_offset(index), kGroupBytes);
-    if (!verifier.verify_group(index, group)) state.SkipWithError("refused");
-    index = verifier.groups() - 1 - index;
-  }
-  count_bytes(state, kGroupBytes);
-}
-
-void fingerprint(benchmark::State& state) {
-  const auto bytes = samples::noise(static_cast<std::size_t>(state.range(0)), 1);
-  const Polyval polyval({std::byte{7}}, static_cast<Polyval::Way>(state.range(1)));
-  for (auto _ : state) benchmark::DoNotOptimize(polyval.update({}, bytes));
-  count_bytes(state, bytes.size());
-}
-
 constexpr std::int64_t kKiB = 1024;
 constexpr std::int64_t kMiB = 1024 * kKiB;
 
 BENCHMARK(hash_one_shot)->Arg(1 * kKiB)->Arg(64 * kKiB)->Arg(1 * kMiB)->Arg(16 * kMiB);
 BENCHMARK(subtree_value)->Arg(1 * kKiB)->Arg(64 * kKiB)->Arg(1 * kMiB);
 BENCHMARK(values_of_groups)->Arg(1 * kMiB);
-BENCHMARK(verify_in_order)->Arg(64 * kKiB)->Arg(1 * kMiB)->Arg(16 * kMiB);
-BENCHMARK(verify_jumping)->Arg(16 * kMiB);
-BENCHMARK(fingerprint)->ArgsProduct({{16 * kKiB, 64 * kKiB}, {0, 1, 2}});
 
 }  // namespace
 }  // namespace ron::b3

@@ -269,5 +269,17 @@ TEST(Geometry, FindsTheGroupsOfARange) {
             (GroupRange{kMaxGroups - 1, 1}));
 }
 
+TEST(Geometry, TheGroupsOfARangeHoldItAndNothingMore) {
+  EXPECT_TRUE(rc::check("any range of any object", [] {
+    const auto total = *samples::between<std::uint64_t>(1, 12 * kGroupBytes);
+    const auto offset = *samples::between<std::uint64_t>(0, total);
+    const auto length = *samples::between<std::uint64_t>(1, 12 * kGroupBytes);
+    const std::uint64_t last = std::min(total, offset + length) - 1;
+    const GroupRange range = groups_covering(total, offset, length);
+    RC_ASSERT(range.first == offset / kGroupBytes);
+    RC_ASSERT(range.first + range.count - 1 == last / kGroupBytes);
+  }));
+}
+
 }  // namespace
 }  // namespace ron::b3

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "auth/rfc3339.h"
+#include "base/rfc3339.h"
 #include "base/units.h"
 
 namespace ron::cli {
@@ -15,7 +15,7 @@ using base::fail;
 base::Result<std::string> expires_text(std::string_view text, std::int64_t now_unix_s) {
   const auto when = parse_when(text, now_unix_s);
   if (!when) return fail(when.error());
-  return auth::print_rfc3339(*when);
+  return base::print_rfc3339(*when);
 }
 
 base::Result<std::string> size_text(std::string_view text) {
@@ -29,7 +29,7 @@ base::Result<std::string> as_given(std::string_view text) { return std::string(t
 }  // namespace
 
 base::Result<std::int64_t> parse_when(std::string_view text, std::int64_t now_unix_s) {
-  base::Result<std::int64_t> when = auth::parse_rfc3339(text);
+  base::Result<std::int64_t> when = base::parse_rfc3339(text);
   if (const auto after = base::parse_duration(text)) {
     when = now_unix_s + std::chrono::duration_cast<std::chrono::seconds>(*after).count();
   }
@@ -37,7 +37,7 @@ base::Result<std::int64_t> parse_when(std::string_view text, std::int64_t now_un
     return fail(Code::Malformed, "write a time from now such as 24h, or 2030-01-31T12:00:00Z");
   }
   if (*when <= now_unix_s) return fail(Code::Malformed, "that moment has passed already");
-  if (*when > auth::kMaxUnixS) return fail(Code::Malformed, "that is beyond the year 9999");
+  if (*when > base::kMaxUnixS) return fail(Code::Malformed, "that is beyond the year 9999");
   return when;
 }
 

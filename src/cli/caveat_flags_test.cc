@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "auth/rfc3339.h"
+#include "base/rfc3339.h"
 
 namespace ron::cli {
 namespace {
@@ -54,10 +54,10 @@ TEST(ParseWhen, RefusesWhatHasPassedOrNeverComes) {
   for (const char* text : {"0s", "500ms", "2027-01-15T08:00:00Z", "1999-01-01T00:00:00Z", "", "24",
                            "-1h", "2027-13-01T00:00:00Z", "106751d"}) {
     const auto when = parse_when(text, kNow);
-    if (when) EXPECT_LE(*when, auth::kMaxUnixS);
+    if (when) EXPECT_LE(*when, base::kMaxUnixS);
     EXPECT_EQ(when.has_value(), std::string(text) == "106751d") << text;
   }
-  EXPECT_FALSE(parse_when("106751d", auth::kMaxUnixS - 5));
+  EXPECT_FALSE(parse_when("106751d", base::kMaxUnixS - 5));
 }
 
 TEST(CaveatFlags, AnyTextGivesCaveatsOrARefusal) {

@@ -5,7 +5,7 @@
 namespace ron::cli {
 
 void declare_client_flags(CLI::App& command, ClientFlags& flags) {
-  command.add_option("--url", flags.url, "The server, default RON_URL or http://127.0.0.1:8081")
+  command.add_option("--url", flags.url, "The server, default RON_URL or the local one")
       ->type_name("URL");
   command
       .add_option("--ca", flags.ca_file,
@@ -29,7 +29,7 @@ void declare_data_flag(CLI::App& command, ClientFlags& flags) {
 void declare_admin_flag(CLI::App& command, ClientFlags& flags) {
   command
       .add_option("--admin-url", flags.admin_url,
-                  "Its admin listener, default RON_ADMIN_URL or 1000 ports above the server")
+                  "Its admin listener, default RON_ADMIN_URL or the one that goes with the server")
       ->type_name("URL");
 }
 

@@ -7,6 +7,7 @@
 #include "config/nearest.h"
 #include "config/value.h"
 #include "platform/posix/files.h"
+#include "platform/posix/probe.h"
 
 namespace ron::cli {
 namespace {
@@ -14,7 +15,9 @@ namespace {
 using base::Code;
 using base::fail;
 
-constexpr std::string_view kLocalServer = "http://127.0.0.1:8081";
+// Where `ron up` and `ron storage` listen unless they are told otherwise.
+const ServerUrl kLocalUp{.host = "127.0.0.1", .port = kUpPort};
+const ServerUrl kLocalStorage{.host = "127.0.0.1", .port = 8081};
 constexpr std::string_view kPrefix = "RON_";
 // Without the prefix.
 const std::array<std::string, 4> kVariables = {"URL", "ADMIN_URL", "TOKEN", "CA_FILE"};
@@ -49,11 +52,16 @@ base::Result<ServerUrl> parse_named(const std::string& flag, std::string_view fl
               std::string(flag.empty() ? variable_name : flag_name) + ": " + url.error().message);
 }
 
+ServerUrl local_server(const IsServed& is_served) {
+  return !is_served(kLocalUp) && is_served(kLocalStorage) ? kLocalStorage : kLocalUp;
+}
+
 base::Result<void> find_servers(const ClientFlags& flags, const Environment& environment,
-                                ClientOptions& out) {
+                                const IsServed& is_served, ClientOptions& out) {
   const std::string variable = value_of(environment, "RON_URL");
-  const auto server = parse_named(
-      flags.url, "--url", variable.empty() ? std::string(kLocalServer) : variable, "RON_URL");
+  const bool is_named = !flags.url.empty() || !variable.empty();
+  const auto server = is_named ? parse_named(flags.url, "--url", variable, "RON_URL")
+                               : base::Result<ServerUrl>(local_server(is_served));
   if (!server) return fail(server.error());
   out.server = *server;
   const std::string admin = flags.url.empty() ? value_of(environment, "RON_ADMIN_URL") : "";
@@ -108,21 +116,25 @@ base::Result<void> find_token(const ClientFlags& flags, const Environment& envir
 }
 
 base::Result<ClientOptions> resolve_servers(const ClientFlags& flags,
-                                            const Environment& environment) {
+                                            const Environment& environment,
+                                            const IsServed& is_served) {
   const auto known = check_names(environment);
   if (!known) return fail(known.error());
   ClientOptions options;
-  const auto servers = find_servers(flags, environment, options);
+  const auto servers = find_servers(flags, environment, is_served, options);
   if (!servers) return fail(servers.error());
   const auto trust = find_trust(flags, environment, options);
   if (!trust) return fail(trust.error());
   return options;
 }
 
+bool is_served_here(const ServerUrl& url) { return platform::posix::is_served_locally(url.port); }
+
 }  // namespace
 
-base::Result<ClientOptions> resolve(const ClientFlags& flags, const Environment& environment) {
-  auto options = resolve_servers(flags, environment);
+base::Result<ClientOptions> resolve(const ClientFlags& flags, const Environment& environment,
+                                    const IsServed& is_served) {
+  auto options = resolve_servers(flags, environment, is_served);
   if (!options) return options;
   options->jobs = flags.jobs;
   options->quiet = flags.quiet;
@@ -132,12 +144,12 @@ base::Result<ClientOptions> resolve(const ClientFlags& flags, const Environment&
 }
 
 base::Result<ClientOptions> resolve(const ClientFlags& flags) {
-  return resolve(flags, platform::posix::environment());
+  return resolve(flags, platform::posix::environment(), is_served_here);
 }
 
 base::Result<ClientOptions> resolve_admin(const ClientFlags& flags) {
   const Environment environment = platform::posix::environment();
-  auto options = resolve_servers(flags, environment);
+  auto options = resolve_servers(flags, environment, is_served_here);
   if (options && !options->admin) return fail(options->admin.error());
   return options;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -42,13 +43,18 @@ struct ClientOptions {
 // All variables of the process.
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-// The server is --url, else RON_URL, else the local storage service. Its admin listener is
+// Whether somebody listens there.
+using IsServed = std::function<bool(const ServerUrl&)>;
+
+// The server is --url, else RON_URL, else the local `ron up`, or the local `ron storage` where only
+// that one is served. Its admin listener is
 // --admin-url; else, if the server was not named by --url, RON_ADMIN_URL; else found from the
 // server's address, so that it is never another server's. Certificates are judged by --ca or
 // RON_CA_FILE, else by what the system trusts. The token is that of --token, RON_TOKEN
 // or the data directory's admin.token. Malformed names the flag or variable that cannot be used,
 // or the variable that was probably meant.
-base::Result<ClientOptions> resolve(const ClientFlags& flags, const Environment& environment);
+base::Result<ClientOptions> resolve(const ClientFlags& flags, const Environment& environment,
+                                    const IsServed& is_served);
 base::Result<ClientOptions> resolve(const ClientFlags& flags);
 
 // Without the token: for what everybody may ask of the admin listener.

@@ -1,11 +1,15 @@
 #include "cli/client_options.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "cli/test_support.h"
 
 namespace ron::cli {
 namespace {
+
+bool nobody_listens(const ServerUrl&) { return false; }
 
 class ClientOptionsTest : public testing::InScratch {
  protected:
@@ -16,7 +20,7 @@ class ClientOptionsTest : public testing::InScratch {
     return made;
   }
   [[nodiscard]] base::Result<ClientOptions> with(const Environment& environment) const {
-    return resolve(flags(), environment);
+    return resolve(flags(), environment, nobody_listens);
   }
   [[nodiscard]] std::string refusal(const Environment& environment) const {
     const auto options = with(environment);
@@ -27,11 +31,23 @@ class ClientOptionsTest : public testing::InScratch {
 TEST_F(ClientOptionsTest, TheLocalServerAndItsAdminListenerAreTheDefault) {
   const auto options = with({});
   ASSERT_TRUE(options);
-  EXPECT_EQ(options->server.text(), "http://127.0.0.1:8081");
-  EXPECT_EQ(options->admin->text(), "http://127.0.0.1:9081");
+  EXPECT_EQ(options->server.text(), "http://127.0.0.1:8080");
+  EXPECT_EQ(options->admin->text(), "http://127.0.0.1:9090");
   EXPECT_TRUE(options->admin_guessed);
   EXPECT_EQ(options->token, "");
   EXPECT_NE(options->no_token.find("admin.token"), std::string::npos);
+}
+
+TEST_F(ClientOptionsTest, AStorageServiceAloneIsFoundWhereNothingElseIs) {
+  const auto served_on = [this](std::set<std::uint16_t> ports) {
+    const auto options =
+        resolve(flags(), {}, [&ports](const ServerUrl& url) { return ports.contains(url.port); });
+    return options->server.text() + " " + options->admin->text();
+  };
+  const std::string up = "http://127.0.0.1:8080 http://127.0.0.1:9090";
+  EXPECT_EQ(served_on({}), up);
+  EXPECT_EQ(served_on({8080, 8081}), up);
+  EXPECT_EQ(served_on({8081}), "http://127.0.0.1:8081 http://127.0.0.1:9081");
 }
 
 TEST_F(ClientOptionsTest, TheAdminListenerIsNeverAnotherServers) {
@@ -40,10 +56,10 @@ TEST_F(ClientOptionsTest, TheAdminListenerIsNeverAnotherServers) {
   EXPECT_EQ(with({environment[0]})->admin->text(), "http://a:9081");
   ClientFlags other = flags();
   other.url = "http://c:8081";
-  EXPECT_EQ(resolve(other, environment)->admin->text(), "http://c:9081")
+  EXPECT_EQ(resolve(other, environment, nobody_listens)->admin->text(), "http://c:9081")
       << "the variable belongs to the server of RON_URL";
   other.admin_url = "http://d:7";
-  const auto both = resolve(other, environment);
+  const auto both = resolve(other, environment, nobody_listens);
   EXPECT_EQ(both->admin->text(), "http://d:7");
   EXPECT_FALSE(both->admin_guessed);
 }
@@ -59,7 +75,7 @@ TEST_F(ClientOptionsTest, ABadUrlIsToldWithItsFlagOrVariable) {
   EXPECT_TRUE(refusal({{"RON_ADMIN_URL", "a:1"}}).starts_with("RON_ADMIN_URL: "));
   ClientFlags bad = flags();
   bad.url = "x";
-  EXPECT_TRUE(resolve(bad, {}).error().message.starts_with("--url: 'x' "));
+  EXPECT_TRUE(resolve(bad, {}, nobody_listens).error().message.starts_with("--url: 'x' "));
 }
 
 TEST_F(ClientOptionsTest, AMisspeltVariableIsAnErrorThatNamesTheRightOne) {

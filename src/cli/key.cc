@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "auth/keyring.h"
-#include "auth/rfc3339.h"
+#include "base/rfc3339.h"
 #include "cli/key_files.h"
 #include "platform/posix/files.h"
 
@@ -58,7 +58,7 @@ base::Result<std::string> retire(const std::vector<KeyFile>& older, std::int64_t
     key.not_after_unix_s = at_unix_s;
     const auto written = files::write_private_file(each.path, auth::print_key_file(key));
     if (!written) return fail(written.error());
-    said += describe(key) + "  ends " + auth::print_rfc3339(at_unix_s) + "\n";
+    said += describe(key) + "  ends " + base::print_rfc3339(at_unix_s) + "\n";
   }
   return said;
 }
@@ -115,8 +115,8 @@ base::Result<std::string> show_keys(const std::string& file_or_directory, std::i
   std::string out;
   for (const auth::RootKey& key : keyring->keys()) {
     const bool is_active = &key == &keyring->active();
-    out += describe(key) + "  created " + auth::print_rfc3339(key.created_unix_s) + "  ends ";
-    out += key.not_after_unix_s ? auth::print_rfc3339(*key.not_after_unix_s) : "never";
+    out += describe(key) + "  created " + base::print_rfc3339(key.created_unix_s) + "  ends ";
+    out += key.not_after_unix_s ? base::print_rfc3339(*key.not_after_unix_s) : "never";
     out += "  " + state_of(key, is_active, now_unix_s) + "\n";
   }
   return out;

@@ -105,8 +105,8 @@ Task<Result<void>> FileSink::open(bool make_directories, bool force) {
 
 Task<Result<void>> FileSink::clear() {
   pieces_ = found_bytes_ = written_ = 0;
-  const Result<void> settled = co_await settle();
-  if (!settled) co_return settled;
+  const Result<void> synced = co_await finish_sync();
+  if (!synced) co_return synced;
   co_return co_await file_->truncate(0);
 }
 
@@ -133,20 +133,20 @@ Task<Result<base::Buffer>> FileSink::take(std::uint64_t offset, base::Buffer byt
   unsynced_bytes_ += written->size();
   if (!sync_early_ || unsynced_bytes_ < kSyncBytes) co_return std::move(written);
   unsynced_bytes_ = 0;
-  const Result<void> synced = co_await settle();
+  const Result<void> synced = co_await finish_sync();
   if (!synced) co_return base::fail(synced.error());
   syncing_.start(file_->sync());
   co_return std::move(written);
 }
 
-Task<Result<void>> FileSink::settle() {
+Task<Result<void>> FileSink::finish_sync() {
   if (syncing_.empty()) co_return Result<void>();
   co_return co_await syncing_.next();
 }
 
 Task<Result<void>> FileSink::finish(std::uint64_t length, bool sync) {
-  const Result<void> settled = co_await settle();
-  if (!settled) co_return settled;
+  const Result<void> before = co_await finish_sync();
+  if (!before) co_return before;
   if (found_bytes_ > length) {
     const Result<void> cut = co_await file_->truncate(length);
     if (!cut) co_return cut;
@@ -169,7 +169,7 @@ Task<Result<void>> FileSink::publish(unsigned mode, bool sync) {
 }
 
 Task<void> FileSink::abandon(base::Error why) {
-  co_await settle();
+  co_await finish_sync();
   direct_.reset();
   file_.reset();
   const bool continues = why.code == Code::UpstreamFail || why.code == Code::Timeout ||

@@ -79,7 +79,7 @@ class FileSink final : public PieceSink {
   // What to write a piece to.
   platform::Task<base::Result<platform::File*>> file_for(std::uint64_t offset, std::size_t bytes);
   // Waits for the sync under way, if there is one.
-  platform::Task<base::Result<void>> settle();
+  platform::Task<base::Result<void>> finish_sync();
 
   Session& session_;
   const std::string path_;

@@ -106,7 +106,8 @@ base::Result<ServerUrl> admin_of(const ServerUrl& server) {
                                      " cannot be guessed; name it with --admin-url or "
                                      "RON_ADMIN_URL");
   }
-  admin.port = static_cast<std::uint16_t>(server.port + kAdminOffset);
+  admin.port = server.port == kUpPort ? kUpAdminPort
+                                      : static_cast<std::uint16_t>(server.port + kAdminOffset);
   return admin;
 }
 

@@ -10,6 +10,10 @@
 
 namespace ron::cli {
 
+// Where `ron up` listens unless it is told otherwise: on ports that are known for their purpose.
+inline constexpr std::uint16_t kUpPort = 8080;
+inline constexpr std::uint16_t kUpAdminPort = 9090;
+
 struct ServerUrl {
   enum class Scheme : std::uint8_t { Http, Https, Unix };
 
@@ -27,8 +31,8 @@ struct ServerUrl {
 // it; it does not repeat one that may hold a password.
 base::Result<ServerUrl> parse_server_url(std::string_view url);
 
-// Where that server's operators connect unless its configuration says otherwise: 1000 ports above.
-// Malformed where there is no such port.
+// Where that server's operators connect unless its configuration says otherwise: 1000 ports above,
+// and for the port of `ron up` 9090. Malformed where there is no such port.
 base::Result<ServerUrl> admin_of(const ServerUrl& server);
 
 }  // namespace ron::cli

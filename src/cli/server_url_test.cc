@@ -73,6 +73,7 @@ TEST(ServerUrl, APasswordIsNotRepeated) {
 
 TEST(ServerUrl, TheAdminListenerIsAThousandPortsAbove) {
   EXPECT_EQ(admin_of({.host = "h", .port = 8081})->text(), "http://h:9081");
+  EXPECT_EQ(admin_of({.host = "h", .port = 8080})->text(), "http://h:9090");
   EXPECT_EQ(admin_of({.host = "h", .port = 64535})->port, 65535);
   EXPECT_EQ(admin_of({.scheme = ServerUrl::Scheme::Https, .host = "h", .port = 443})->text(),
             "https://h:1443");

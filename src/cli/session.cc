@@ -140,7 +140,7 @@ void Session::complain(std::string_view about, const base::Error& error) {
     told.message = "this needs a token: give --token FILE or set RON_TOKEN; " + options_.no_token;
   }
   std::string what = describe(told);
-  if (is_unreachable(error)) what += "; ron storage starts a server, --url or RON_URL names one";
+  if (is_unreachable(error)) what += "; ron up starts a server, --url or RON_URL names one";
   complain(about, what);
 }
 

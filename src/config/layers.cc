@@ -1,6 +1,7 @@
 #include "config/layers.h"
 
 #include <algorithm>
+#include <cassert>
 #include <set>
 #include <string_view>
 
@@ -238,6 +239,10 @@ void collect_flags(const Schema& schema, const Inputs& inputs, Layered& out, Pro
 
 Layered collect(const Schema& schema, const Inputs& inputs, Problems& problems) {
   Layered out;
+  for (const auto& [key, value] : inputs.defaults) {
+    assert(schema.find(key) != nullptr && "a default of a declared key");
+    out.values[key] = {Raw::word(value), Source{}};
+  }
   FileLayer(schema, inputs, out, problems).collect();
   collect_environment(schema, inputs, out, problems);
   collect_flags(schema, inputs, out, problems);

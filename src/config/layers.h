@@ -19,6 +19,9 @@ struct Inputs {
   std::string file_text;  // TOML; empty when there is no file
   std::vector<std::pair<std::string, std::string>> environment;  // all of it; others are skipped
   std::vector<std::string> flags;                                // KEY=VALUE, KEY a full path
+  // What the program has decided instead of declared defaults: declared keys and their values. The
+  // weakest layer.
+  std::vector<std::pair<std::string, std::string>> defaults;
 };
 
 struct Layered {

@@ -35,6 +35,17 @@ TEST(Layers, FlagsWinOverEnvironmentOverFileOverDefaults) {
   EXPECT_EQ(layered.values.at(key).raw.text, "4");
 }
 
+TEST(Layers, WhatTheProgramDecidesStandsInForTheDeclaredDefault) {
+  Inputs inputs;
+  inputs.defaults = {{"storage.cores", "7"}};
+  const Layered decided = collect_clean(inputs);
+  EXPECT_EQ(decided.values.at("storage.cores").raw.text, "7");
+  EXPECT_EQ(source_of(decided, "storage.cores"), "default");
+  inputs.file_name = "ron.toml";
+  inputs.file_text = "[storage]\ncores = 2\n";
+  EXPECT_EQ(source_of(collect_clean(inputs), "storage.cores"), "ron.toml:2");
+}
+
 TEST(Layers, TheLastFlagForAKeyWins) {
   Inputs inputs;
   inputs.flags = {"storage.cores=4", "storage.cores=5"};

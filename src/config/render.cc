@@ -122,6 +122,9 @@ std::string leaf_of(const KeyDecl& decl) {
   return dot == std::string::npos ? decl.name : decl.name.substr(dot + 1);
 }
 
+// Seams for tests, which only builds with tests have, are no part of what is documented.
+bool is_documented(const KeyDecl& decl) { return !decl.name.starts_with("debug."); }
+
 std::string annotated(const Schema& schema, const SampleLines& line_of) {
   std::string out =
       "# Settings of this process. Flags (--set KEY=VALUE) and RON_ environment variables win over "
@@ -132,13 +135,14 @@ std::string annotated(const Schema& schema, const SampleLines& line_of) {
     std::vector<std::string> tables = {section->name()};
     for (const KeyDecl& decl : section->decls()) {
       const std::string table = table_of(*section, decl);
+      if (!is_documented(decl)) continue;
       if (std::find(tables.begin(), tables.end(), table) == tables.end()) tables.push_back(table);
     }
     for (const std::string& table : tables) {
       out += table == section->name() ? "\n# " + section->help() + "\n" : "\n";
       out += "[" + table + "]\n";
       for (const KeyDecl& decl : section->decls()) {
-        if (table_of(*section, decl) != table) continue;
+        if (table_of(*section, decl) != table || !is_documented(decl)) continue;
         sample_key(out, leaf_of(decl), decl, line_of(section->full(decl), decl));
       }
     }
@@ -203,6 +207,7 @@ std::string reference_markdown(const Schema& schema) {
     out += "| key | type | default | allowed | reload | meaning |\n";
     out += "| --- | --- | --- | --- | --- | --- |\n";
     for (const KeyDecl& decl : section->decls()) {
+      if (!is_documented(decl)) continue;
       const std::string full = section->full(decl);
       markdown_row(out, full, decl);
       for (const KeyDecl& field : decl.fields) markdown_row(out, full + "[]." + field.name, field);

@@ -21,7 +21,8 @@ std::string show(const Config& config);
 // `GET /debug/config`: {"storage.max_conns":{"value":1024,"source":"default","reload":"hot"},...}.
 std::string show_json(const Config& config);
 
-// docs/generated/config.md: a table per section.
+// docs/generated/config.md: a table per section. Keys under `debug.` are seams for tests; neither
+// this nor the sample has them.
 std::string reference_markdown(const Schema& schema);
 
 enum class SampleKeys { Commented, Active };

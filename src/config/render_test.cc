@@ -142,5 +142,21 @@ TEST(TomlText, AnyValueReadsBackUnchanged) {
   }));
 }
 
+TEST(Reference, HasNoSeamsForTests) {
+  struct Slow {
+    std::uint64_t size = 0;
+    base::Duration delay{};
+  };
+  const Section<Slow> section(
+      "slow", "For a test.",
+      Group<Slow>{count_key("size", &Slow::size, "1", {}, Reload::Hot, "stays"),
+                  duration_key("debug.delay", &Slow::delay, "0s", {}, Reload::Hot, "goes")});
+  Schema schema;
+  schema.add(section);
+  EXPECT_TRUE(contains(reference_markdown(schema), "slow.size"));
+  EXPECT_FALSE(contains(reference_markdown(schema), "debug"));
+  EXPECT_FALSE(contains(sample_toml(schema, SampleKeys::Active), "debug"));
+}
+
 }  // namespace
 }  // namespace ron::config

@@ -1,6 +1,7 @@
 #include "http/chunked.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 
 #include "base/encoding.h"
@@ -48,6 +49,13 @@ bool forbidden_trailer(std::string_view name) noexcept {
 }
 
 }  // namespace
+
+ChunkSize::ChunkSize(std::size_t bytes) noexcept {
+  char* end = std::to_chars(text_.data(), text_.data() + text_.size() - 2, bytes, 16).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  length_ = static_cast<std::size_t>(end - text_.data());
+}
 
 Checked<> ChunkedDecoder::expect(char c, char wanted, State next) noexcept {
   if (c != wanted) return malformed("a chunk does not end in CRLF");

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/bytes.h"
 #include "http/refusal.h"
 
 namespace ron::http {
@@ -31,6 +32,19 @@ struct ChunkStep {
   std::size_t consumed = 0;
   std::string_view data{};
   Refusal refusal{};
+};
+
+// What we write before a chunk: its size in hexadecimal, and CRLF.
+class ChunkSize {
+ public:
+  explicit ChunkSize(std::size_t bytes) noexcept;
+  [[nodiscard]] base::ByteView line() const noexcept {
+    return base::as_bytes(std::string_view(text_.data(), length_));
+  }
+
+ private:
+  std::array<char, 2 * sizeof(std::size_t) + 2> text_{};
+  std::size_t length_ = 0;
 };
 
 class ChunkedDecoder {

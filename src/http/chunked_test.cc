@@ -10,6 +10,12 @@
 namespace ron::http {
 namespace {
 
+TEST(ChunkSize, IsWrittenInHexadecimal) {
+  EXPECT_EQ(base::as_text(ChunkSize(0).line()), "0\r\n");
+  EXPECT_EQ(base::as_text(ChunkSize(0x1f40).line()), "1f40\r\n");
+  EXPECT_EQ(base::as_text(ChunkSize(SIZE_MAX).line()), "ffffffffffffffff\r\n");
+}
+
 using Kind = ChunkStep::Kind;
 
 struct Decoded {

@@ -1,14 +1,17 @@
-// Any bytes as an upstream's answer, cut into parts and followed by silence or the end: the client
-// says something by its deadline, gives out no more than was sent, and keeps a connection only
-// after an answer that was complete. The first byte chooses the method and the end, the second the
-// size of the parts.
+// Any bytes as an upstream's answer, cut into parts and followed by silence or the end, while the
+// request may still be on its way: the client says something by its deadline, what it calls a whole
+// body is what the parsers read from all bytes at once, and it keeps a connection only after an
+// answer that was complete. The first byte chooses the method and the end, the second the size of
+// the parts.
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "http/client.h"
+#include "http/client_exchange.h"
 #include "platform/sim/world.h"
 #include "platform/test_support.h"
 
@@ -31,8 +34,51 @@ struct Script {
 struct Outcome {
   bool done = false;
   bool whole = false;
-  std::size_t body_bytes = 0;
+  std::string body;
 };
+
+// A request body of a few pieces, which come more slowly than most answers.
+class SlowSource final : public http::BodySource {
+ public:
+  Task<base::Result<base::ByteView>> next() override {
+    co_await platform::test::pause(5us);
+    co_return pieces_-- > 0 ? base::as_bytes("piece") : base::ByteView();
+  }
+
+ private:
+  int pieces_ = 3;
+};
+
+std::optional<std::string> unchunked(std::string_view text) {
+  http::ChunkedDecoder chunks;
+  std::string body;
+  for (;;) {
+    const http::ChunkStep step = chunks.feed(text);
+    if (step.kind == http::ChunkStep::Kind::End) return body;
+    if (step.kind == http::ChunkStep::Kind::Bad) return std::nullopt;
+    body += step.data;
+    text.remove_prefix(step.consumed);
+    if (text.empty()) return std::nullopt;
+  }
+}
+
+// The body of the answer that the bytes begin with, if it is whole.
+std::optional<std::string> body_of(const Script& script, http::Method method) {
+  std::string_view text = script.answer;
+  http::ParsedResponse head;
+  for (std::uint32_t interim = 0; interim <= http::Exchange::kInterimAnswers; ++interim) {
+    const http::HeadOutcome outcome = http::parse_response_head(text, method, head);
+    if (outcome.progress != http::Progress::Done || head.status == 101) return std::nullopt;
+    text.remove_prefix(outcome.consumed);
+    if (head.interim()) continue;
+    if (head.body == http::BodyKind::None) return "";
+    if (head.body == http::BodyKind::Chunked) return unchunked(text);
+    if (head.body == http::BodyKind::Length && text.size() < *head.content_length) break;
+    if (head.body == http::BodyKind::UntilClose && !script.ends) break;
+    return std::string(text.substr(0, head.content_length.value_or(text.size())));
+  }
+  return std::nullopt;
+}
 
 Task<void> answer(platform::Net* net, platform::Endpoint at, Script script) {
   const auto listener = net->listen(at);
@@ -55,7 +101,7 @@ Task<void> ask(http::Client* client, http::ClientRequest request, Outcome* out) 
     if (!piece) break;
     out->whole = piece->empty();
     if (piece->empty()) break;
-    out->body_bytes += piece->size();
+    out->body += base::as_text(*piece);
   }
   out->done = true;
 }
@@ -73,15 +119,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   world.run_for(0ms);
   runtime::Meters meters("fuzz");
   http::Client client(peer.net(), {}, meters);
+  SlowSource source;
+  http::ClientRequest request{.endpoint = node.endpoint(80)};
+  if ((data[0] & 2) != 0) request.method = http::Method::Head;
+  if ((data[0] & 4) != 0) {
+    request.method = http::Method::Put;
+    request.source = &source;
+  }
   Outcome out;
-  const platform::test::Root asking(
-      peer.core(), ask(&client,
-                       {.endpoint = node.endpoint(80),
-                        .method = (data[0] & 2) != 0 ? http::Method::Head : http::Method::Get},
-                       &out));
+  const platform::test::Root asking(peer.core(), ask(&client, request, &out));
   world.run_for(1s);
   require(out.done);
-  require(out.body_bytes <= text.size());
+  const std::optional<std::string> expected = body_of(script, request.method);
+  if (out.whole) require(expected.has_value() && out.body == *expected);
+  // An upstream that leaves with the request half read resets the connection: its answer may be
+  // lost.
+  if (expected && !script.ends) require(out.whole);
   const http::ClientMeters counted(meters);
   require(counted.active.value() == 0);
   require(counted.idle.value() <= (out.whole ? 1 : 0));

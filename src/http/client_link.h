@@ -57,12 +57,14 @@ class ClientLink {
   platform::Task<LinkEnd> establish(platform::TimePoint until);
   // Adds at least one byte to wire().pending(). Cancel-safe.
   platform::Task<LinkEnd> fill(platform::TimePoint until);
-  // Reads into the caller's memory, past wire().pending(), which must be empty; `bytes` is what
-  // came. Cancel-safe.
-  platform::Task<LinkEnd> read_some(base::MutableBytes into, platform::TimePoint until,
-                                    std::size_t* bytes);
   // Adds what has arrived already to wire().pending(). None also when that is nothing.
   LinkEnd poll() noexcept;
+  // Reads what has arrived into the caller's memory, past wire().pending(), which must be empty.
+  // None also when that is nothing: `bytes` is 0 then.
+  LinkEnd try_read(base::MutableBytes into, std::size_t& bytes) noexcept;
+  // Until poll() or try_read() may bring something. Before every read, also when it need not wait:
+  // it keeps to the deadline and gives way to the core's others. Cancel-safe.
+  platform::Task<LinkEnd> wait_readable(platform::TimePoint until);
 
   // An idle connection that can carry another request: nothing arrived, nobody hung up.
   [[nodiscard]] bool fresh() noexcept;

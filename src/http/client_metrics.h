@@ -11,13 +11,14 @@ namespace ron::http {
 namespace metrics {
 
 inline constexpr std::array<std::string_view, 2> kClientStates = {"active", "idle"};
-inline constexpr std::array<std::string_view, 6> kUpstreamErrorKinds = {
-    "connect", "timeout", "closed", "malformed", "busy", "canceled"};
+inline constexpr std::array<std::string_view, 7> kUpstreamErrorKinds = {
+    "resolve", "connect", "timeout", "closed", "malformed", "busy", "canceled"};
 
 inline constexpr runtime::MetricDecl kClientConnections = runtime::declare_gauge(
     "http_client_connections", "Connections to upstreams open now.", {{"state", kClientStates}});
 inline constexpr runtime::MetricDecl kUpstreamErrorsTotal = runtime::declare_counter(
-    "upstream_errors_total", "Requests to upstreams that failed, by what went wrong.",
+    "upstream_errors_total",
+    "What went wrong with requests to upstreams, each address that was tried in vain included.",
     {{"kind", kUpstreamErrorKinds}});
 inline constexpr runtime::MetricDecl kStaleRetriesTotal =
     runtime::declare_counter("upstream_stale_retries_total",
@@ -33,6 +34,7 @@ struct ClientMeters {
   explicit ClientMeters(runtime::Meters& meters);
   runtime::Gauge& active;
   runtime::Gauge& idle;
+  runtime::Counter& resolve_errors;
   runtime::Counter& connect_errors;
   runtime::Counter& timeouts;
   runtime::Counter& closed;

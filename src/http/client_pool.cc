@@ -19,6 +19,7 @@ using platform::TimePoint;
 ClientMeters::ClientMeters(runtime::Meters& meters)
     : active(meters.gauge(metrics::kClientConnections, {"active"})),
       idle(meters.gauge(metrics::kClientConnections, {"idle"})),
+      resolve_errors(meters.counter(metrics::kUpstreamErrorsTotal, {"resolve"})),
       connect_errors(meters.counter(metrics::kUpstreamErrorsTotal, {"connect"})),
       timeouts(meters.counter(metrics::kUpstreamErrorsTotal, {"timeout"})),
       closed(meters.counter(metrics::kUpstreamErrorsTotal, {"closed"})),
@@ -93,7 +94,8 @@ void ClientPool::Lease::drop() noexcept {
   keep();
 }
 
-platform::Task<base::Result<>> ClientPool::Lease::reconnect(runtime::Deadline deadline) {
+platform::Task<base::Result<>> ClientPool::Lease::reconnect(runtime::Deadline deadline,
+                                                            base::Duration connect_timeout) {
   take_link().reset();
   if (pool_->closing_) co_return fail(pool_->canceled());
   auto stream = pool_->open(slot_->upstream);
@@ -103,7 +105,7 @@ platform::Task<base::Result<>> ClientPool::Lease::reconnect(runtime::Deadline de
   }
   link_ = std::make_unique<ClientLink>(std::move(*stream), pool_->buffers_);
   pool_->start_using(*link_);
-  const auto until = deadline.sooner(runtime::Deadline::in(pool_->settings_.connect_timeout));
+  const auto until = deadline.sooner(runtime::Deadline::in(connect_timeout));
   const LinkEnd end = co_await link_->establish(until.at());
   if (end != LinkEnd::None) co_return fail(pool_->not_connected(*slot_, end, link_->error()));
   if (!link_->stream().needs_handshake()) co_return base::Result<>();
@@ -149,14 +151,23 @@ ClientPool::Slot& ClientPool::slot_of(const Upstream& upstream) {
   return slot;
 }
 
-platform::Task<base::Result<ClientPool::Lease>> ClientPool::acquire(Upstream upstream,
-                                                                    runtime::Deadline deadline) {
+ClientPool::Lease ClientPool::take_idle(UpstreamView upstream) noexcept {
+  const auto found = slots_.find(upstream);
+  if (found == slots_.end()) return {};
+  std::unique_ptr<ClientLink> idle = take_idle_link(found->second);
+  if (!idle) return {};
+  ++busy_;
+  return {this, &found->second, std::move(idle)};
+}
+
+platform::Task<base::Result<ClientPool::Lease>> ClientPool::acquire(
+    Upstream upstream, runtime::Deadline deadline, base::Duration connect_timeout) {
   if (closing_) co_return fail(canceled());
   if (home_ == nullptr) home_ = platform::Executor::current();
   assert(home_ == platform::Executor::current() && "a pool belongs to one executor");
   Slot& slot = slot_of(upstream);
   Lease lease;
-  if (std::unique_ptr<ClientLink> idle = take_idle(slot)) {
+  if (std::unique_ptr<ClientLink> idle = take_idle_link(slot)) {
     ++busy_;
     lease = Lease(this, &slot, std::move(idle));
     co_return std::move(lease);
@@ -175,7 +186,7 @@ platform::Task<base::Result<ClientPool::Lease>> ClientPool::acquire(Upstream ups
     lease = std::move(*turn);
     if (lease.link_ && lease.link_->fresh()) co_return std::move(lease);
   }
-  const base::Result<> connected = co_await lease.reconnect(deadline);
+  const base::Result<> connected = co_await lease.reconnect(deadline, connect_timeout);
   if (!connected) co_return fail(connected.error());
   co_return std::move(lease);
 }
@@ -195,7 +206,7 @@ platform::Task<base::Result<ClientPool::Lease>> ClientPool::wait_turn(Slot* slot
 }
 
 // The connection used last is the least likely to be stale.
-std::unique_ptr<ClientLink> ClientPool::take_idle(Slot& slot) noexcept {
+std::unique_ptr<ClientLink> ClientPool::take_idle_link(Slot& slot) noexcept {
   while (!slot.idle.empty()) {
     std::unique_ptr<ClientLink> link = std::move(slot.idle.back());
     slot.idle.pop_back();

@@ -13,6 +13,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -30,7 +32,11 @@ namespace ron::http {
 struct Upstream {
   platform::Endpoint endpoint;
   std::string tls_host{};  // empty: not at all
-  friend auto operator<=>(const Upstream&, const Upstream&) = default;
+};
+// The same, of the caller's memory.
+struct UpstreamView {
+  const platform::Endpoint& endpoint;
+  std::string_view tls_host;
 };
 
 class ClientPool : private platform::Timer {
@@ -66,7 +72,8 @@ class ClientPool : private platform::Timer {
 
     // Closes the connection and opens another in its place, without giving up the turn.
     // UpstreamFail, Timeout or Canceled. Cancel-safe.
-    platform::Task<base::Result<>> reconnect(runtime::Deadline deadline);
+    platform::Task<base::Result<>> reconnect(runtime::Deadline deadline,
+                                             base::Duration connect_timeout);
     // The exchange is complete: the connection may serve another.
     void keep() noexcept;
     void drop() noexcept;
@@ -81,9 +88,28 @@ class ClientPool : private platform::Timer {
     std::unique_ptr<ClientLink> link_;
   };
 
-  // An idle connection, a new one, or the next that comes free. Busy when too many wait already;
-  // UpstreamFail, Timeout or Canceled otherwise. Cancel-safe: an aborted wait holds nothing.
-  platform::Task<base::Result<Lease>> acquire(Upstream upstream, runtime::Deadline deadline);
+  // An idle connection, if there is one.
+  [[nodiscard]] Lease take_idle(UpstreamView upstream) noexcept;
+  // An idle connection, a new one, or the next that comes free. A new one has `connect_timeout` to
+  // come about. Busy when too many wait already; UpstreamFail, Timeout or Canceled otherwise.
+  // Cancel-safe: an aborted wait holds nothing.
+  platform::Task<base::Result<Lease>> acquire(Upstream upstream, runtime::Deadline deadline,
+                                              base::Duration connect_timeout);
+
+  // A request that is on its way to acquire(): close() waits for it.
+  class [[nodiscard]] Guest {
+   public:
+    explicit Guest(ClientPool& pool) noexcept : pool_(pool) { ++pool_.waiting_; }
+    Guest(const Guest&) = delete;
+    Guest& operator=(const Guest&) = delete;
+    ~Guest() {
+      --pool_.waiting_;
+      pool_.tell_closer();
+    }
+
+   private:
+    ClientPool& pool_;
+  };
 
   // Refuses new work, lets go of idle connections and waits for those in use; at the deadline cuts
   // them, and says how many it cut. Once. Cancel-safe.
@@ -105,7 +131,7 @@ class ClientPool : private platform::Timer {
   static void fired(platform::Timer& timer) noexcept;
   platform::Task<base::Result<Lease>> wait_turn(Slot* slot, runtime::Deadline deadline);
   Slot& slot_of(const Upstream& upstream);
-  std::unique_ptr<ClientLink> take_idle(Slot& slot) noexcept;
+  std::unique_ptr<ClientLink> take_idle_link(Slot& slot) noexcept;
   void give_back(Slot& slot, std::unique_ptr<ClientLink> link) noexcept;
   void put_idle(Slot& slot, std::unique_ptr<ClientLink> link) noexcept;
   void close_place(Slot& slot) noexcept;
@@ -123,10 +149,18 @@ class ClientPool : private platform::Timer {
   ClientMeters& meters_;
   platform::Executor* home_ = nullptr;  // of the first use
   BufferPool buffers_;
-  std::map<Upstream, Slot> slots_;
+  struct ByUpstream {
+    using is_transparent = void;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const noexcept {
+      const auto order = a.endpoint <=> b.endpoint;
+      return order != 0 ? order < 0 : std::string_view(a.tls_host) < std::string_view(b.tls_host);
+    }
+  };
+  std::map<Upstream, Slot, ByUpstream> slots_;
   ClientLink* in_use_ = nullptr;  // a list
   std::size_t busy_ = 0;          // places that are not idle
-  std::size_t waiting_ = 0;       // requests in line, of all endpoints
+  std::size_t waiting_ = 0;       // requests in line, of all endpoints, and guests
   bool closing_ = false;
   platform::Waiter* closer_ = nullptr;  // close(), waiting for the last of them
 };

@@ -11,11 +11,16 @@ namespace ron::http {
 using base::Code;
 using base::fail;
 
+// The link's buffer is taken over with what came behind the head: nothing is copied.
 void ClientResponse::begin_body(std::size_t head_bytes, bool sent_whole) {
   State& state = *state_;
   Wire& wire = state.lease.link().wire();
-  wire.consume(head_bytes);
+  const std::string_view arrived = wire.pending();
+  wire.consume(arrived.size());
   state.head_buffer = HeldBuffer(*state.buffers, wire.detach());
+  char* const memory = reinterpret_cast<char*>(state.head_buffer->bytes.data());
+  const auto unread_at = static_cast<std::size_t>(arrived.data() - memory) + head_bytes;
+  state.unread = {memory + unread_at, arrived.size() - head_bytes};
   state.reusable = state.head.keep_alive && sent_whole;
   state.left = state.head.content_length.value_or(0);
   if (state.head.body == BodyKind::None) finish(true);
@@ -25,10 +30,7 @@ void ClientResponse::begin_body(std::size_t head_bytes, bool sent_whole) {
 void ClientResponse::finish(bool in_sync) {
   State& state = *state_;
   state.finished = true;
-  Wire& wire = state.lease.link().wire();
-  const bool nothing_more = wire.pending().empty();
-  state.last_piece = HeldBuffer(*state.buffers, wire.detach());
-  if (in_sync && nothing_more && state.reusable) state.lease.keep();
+  if (in_sync && state.unread.empty() && state.reusable) state.lease.keep();
   state.lease.drop();
 }
 
@@ -60,38 +62,60 @@ base::Error ClientResponse::too_large(std::uint64_t cap_bytes) {
 }
 
 // What has arrived already, as far as it belongs to this body; empty when more must arrive.
-base::Result<base::ByteView> ClientResponse::take_buffered() {
+base::Result<base::ByteView> ClientResponse::take_unread() {
   State& state = *state_;
-  if (state.head.body == BodyKind::Chunked) return take_chunked();
-  Wire& wire = state.lease.link().wire();
-  const std::string_view pending = wire.pending();
-  std::size_t size = pending.size();
+  if (state.head.body == BodyKind::Chunked) return take_chunks();
+  std::size_t size = state.unread.size();
   if (state.head.body == BodyKind::Length) {
     size = static_cast<std::size_t>(std::min<std::uint64_t>(size, state.left));
     state.left -= size;
   }
-  wire.consume(size);
+  const std::span<const char> piece = state.unread.first(size);
+  state.unread = state.unread.subspan(size);
   if (state.head.body == BodyKind::Length && state.left == 0) finish(true);
-  return base::as_bytes(pending.substr(0, size));
+  return std::as_bytes(piece);
 }
 
-base::Result<base::ByteView> ClientResponse::take_chunked() {
+// All chunks that have arrived are one piece: they are moved together over what stood between them.
+base::Result<base::ByteView> ClientResponse::take_chunks() {
   State& state = *state_;
-  Wire& wire = state.lease.link().wire();
-  for (;;) {
-    const ChunkStep step = state.chunks.feed(wire.pending());
+  char* const first = state.unread.data();
+  std::size_t size = 0;
+  while (!state.unread.empty()) {
+    const ChunkStep step = state.chunks.feed({state.unread.data(), state.unread.size()});
     if (step.kind == ChunkStep::Kind::Bad) {
       state.meters->malformed.add();
       state.lease.drop();
       return fail(Code::UpstreamFail, std::string(step.refusal.message));
     }
-    wire.consume(step.consumed);
-    if (step.kind == ChunkStep::Kind::Data) return base::as_bytes(step.data);
+    if (!step.data.empty()) std::memmove(first + size, step.data.data(), step.data.size());
+    size += step.data.size();
+    state.unread = state.unread.subspan(step.consumed);
     if (step.kind == ChunkStep::Kind::End) {
       finish(true);
-      return base::ByteView();
+      break;
     }
-    if (step.kind == ChunkStep::Kind::NeedMore) return base::ByteView();
+  }
+  return std::as_bytes(std::span<const char>(first, size));
+}
+
+// Reads what has arrived into a body buffer. An upstream that takes its time costs none meanwhile.
+platform::Task<LinkEnd> ClientResponse::fill() {
+  State& state = *state_;
+  ClientLink& link = state.lease.link();
+  const platform::TimePoint until = patience();
+  for (;;) {
+    if (!link.stream().readable().is_set()) state.body_buffer.reset();
+    const LinkEnd waited = co_await link.wait_readable(until);
+    if (waited != LinkEnd::None) co_return waited;
+    if (!state.body_buffer) state.body_buffer = HeldBody(*state.body_buffers);
+    const base::MutableBytes memory = state.body_buffer->bytes;
+    std::size_t bytes = 0;
+    const LinkEnd end = link.try_read(memory, bytes);
+    if (end != LinkEnd::None) co_return end;
+    if (bytes == 0) continue;
+    state.unread = {reinterpret_cast<char*>(memory.data()), bytes};
+    co_return LinkEnd::None;
   }
 }
 
@@ -99,10 +123,10 @@ platform::Task<base::Result<base::ByteView>> ClientResponse::next() {
   State& state = *state_;
   while (!state.finished) {
     if (!state.lease) co_return fail(Code::UpstreamFail, "the answer failed before");
-    const base::Result<base::ByteView> piece = take_buffered();
+    const base::Result<base::ByteView> piece = take_unread();
     if (!piece || !piece->empty()) co_return piece;
     if (state.finished) break;
-    const LinkEnd end = co_await state.lease.link().fill(patience());
+    const LinkEnd end = co_await fill();
     if (end == LinkEnd::Eof && state.head.body == BodyKind::UntilClose) {
       finish(false);
     } else if (end != LinkEnd::None) {
@@ -129,15 +153,18 @@ platform::Task<base::Result<base::Buffer>> ClientResponse::read_exactly(std::uin
   base::Buffer body = suffices ? std::move(spare) : base::Buffer(bytes_wanted);
   body.resize(bytes_wanted);
   base::MutableBytes into = body.span();
-  const std::string_view pending = state.lease.link().wire().pending();
-  const std::size_t buffered = std::min(into.size(), pending.size());
-  if (buffered > 0) std::memcpy(into.data(), pending.data(), buffered);
-  state.lease.link().wire().consume(buffered);
+  const std::size_t buffered = std::min(into.size(), state.unread.size());
+  if (buffered > 0) std::memcpy(into.data(), state.unread.data(), buffered);
+  state.unread = state.unread.subspan(buffered);
   into = into.subspan(buffered);
+  platform::TimePoint until = patience();
   while (!into.empty()) {
+    ClientLink& link = state.lease.link();
+    LinkEnd end = co_await link.wait_readable(until);
     std::size_t bytes = 0;
-    const LinkEnd end = co_await state.lease.link().read_some(into, patience(), &bytes);
+    if (end == LinkEnd::None) end = link.try_read(into, bytes);
     if (end != LinkEnd::None) co_return fail(ended(end));
+    if (bytes > 0) until = patience();
     into = into.subspan(bytes);
   }
   state.left = 0;

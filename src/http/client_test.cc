@@ -182,6 +182,26 @@ TEST_F(ClientTest, AnUnreadBodyCostsTheConnection) {
   EXPECT_EQ(connections("idle") + connections("active"), 0);
 }
 
+// What a proxy does: the body of one answer is the body of the next request, piece by piece.
+TEST_F(ClientTest, AnAnswersBodyIsASourceForAnotherRequest) {
+  start();
+  struct Forward {
+    static Task<void> run(Client* client, ClientRequest from, ClientRequest to, Outcome* out) {
+      base::Result<ClientResponse> response = co_await client->send(from, Deadline());
+      to.source_bytes = response->head().content_length;
+      UpstreamBody body(std::move(*response));
+      to.source = &body;
+      co_await fetch(client, to, Deadline(), out);
+    }
+  };
+  Outcome out;
+  const Root running(peer_.core(),
+                     Forward::run(&*client_, request(), request("/echo", Method::Put), &out));
+  world_.run_for(1s);
+  EXPECT_EQ(out.body, "hello");
+  EXPECT_EQ(connections("active"), 0);
+}
+
 TEST_F(ClientTest, AbortingARequestClosesItsConnection) {
   start();
   Outcome out;
@@ -222,6 +242,17 @@ TEST_F(ClientTest, APartitionEndsInTimeoutAtTheDeadlineExactly) {
   EXPECT_EQ(out.at - begun, 500ms);
   EXPECT_EQ(reading(meters_, "io_timeouts_total", "read"), 1);
   EXPECT_EQ(connections("idle") + connections("active"), 0);
+}
+
+TEST_F(ClientTest, ARequestPastItsDeadlineIsNotSent) {
+  start();
+  EXPECT_EQ(run(request()).status, 200);
+  SendProgress progress;
+  ClientRequest late = request();
+  late.progress = &progress;
+  EXPECT_EQ(run(late, 0s).code(), Code::Timeout);
+  EXPECT_FALSE(progress.sent);
+  EXPECT_EQ(connections("idle"), 1);
 }
 
 TEST_F(ClientTest, ASlowAnswerTimesOutAtTheReadTimeout) {

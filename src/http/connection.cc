@@ -24,10 +24,10 @@ constexpr int kClientGone = 499;
 
 }  // namespace
 
-Connection::Connection(CoreContext& core, std::unique_ptr<platform::Stream> stream,
+Connection::Connection(LoopContext& loop, std::unique_ptr<platform::Stream> stream,
                        Ingress::Admission admission)
-    : core_(core), admission_(std::move(admission)), wire_(std::move(stream), core.buffers) {
-  core_.connections_total.add();
+    : loop_(loop), admission_(std::move(admission)), wire_(std::move(stream), loop.buffers) {
+  loop_.connections_total.add();
 }
 
 Connection::~Connection() = default;
@@ -42,11 +42,11 @@ platform::Task<bool> Connection::establish() {
   platform::Stream& stream = wire_.stream();
   if (!stream.needs_handshake()) co_return true;
   const platform::TimePoint latest =
-      platform::Executor::current()->now() + core_.settings->read_timeout;
+      platform::Executor::current()->now() + loop_.settings->read_timeout;
   const base::Result<> agreed = co_await stream.handshake(latest);
   if (!agreed) {
-    core_.ingress.rejections.tls.add();
-    core_.log.debug("no TLS", {{"what", agreed.error().message}});
+    loop_.ingress.rejections.tls.add();
+    loop_.log.debug("no TLS", {{"what", agreed.error().message}});
   }
   co_return agreed.has_value();
 }
@@ -54,16 +54,16 @@ platform::Task<bool> Connection::establish() {
 platform::Task<void> Connection::serve() {
   // Gives the request's state back however the connection ends.
   struct Borrowed {
-    CoreContext& core;
+    LoopContext& loop;
     std::unique_ptr<Work> work;
     ~Borrowed() { give_back(); }
     void give_back() {
       if (!work) return;
       work->clear();
-      core.buffers.give_back(std::move(work->head_buffer));
-      core.works.give_back(std::move(work));
+      loop.buffers.give_back(std::move(work->head_buffer));
+      loop.works.give_back(std::move(work));
     }
-  } borrowed{core_, nullptr};
+  } borrowed{loop_, nullptr};
   const bool established = co_await establish();
   if (!established) co_return;
   for (;;) {
@@ -73,13 +73,13 @@ platform::Task<void> Connection::serve() {
       if (!arrived) co_return;
     }
     if (wire_.turn_is_over()) co_await wire_.give_way();
-    if (!borrowed.work) borrowed.work = core_.works.take();
+    if (!borrowed.work) borrowed.work = loop_.works.take();
     Work* const work = borrowed.work.get();
     begin_request(*work);
     const HeadRead read = co_await read_head(work);
     if (read == HeadRead::Gone) co_return;
-    if (read == HeadRead::TimedOut) core_.read_timeouts.add();
-    if (read == HeadRead::Bad) core_.ingress.rejections.head.add();
+    if (read == HeadRead::TimedOut) loop_.read_timeouts.add();
+    if (read == HeadRead::Bad) loop_.ingress.rejections.head.add();
     const bool again = co_await answer_one(work);
     if (!again) break;
   }
@@ -90,13 +90,13 @@ platform::Task<void> Connection::serve() {
 // connection ends.
 platform::Task<bool> Connection::await_request() {
   wire_.release_if_empty();
-  wire_.watch_in(core_.settings->idle_timeout);
+  wire_.watch_in(loop_.settings->idle_timeout);
   for (;;) {
     // Told to end, maybe while it was busy: a request that is here already is the last one.
-    if (retiring_ || core_.draining) co_return wire_.try_fill().ok();
+    if (retiring_ || loop_.draining) co_return wire_.try_fill().ok();
     const WireEnd end = co_await wire_.fill();
     if (end == WireEnd::None) co_return true;
-    if (end == WireEnd::TimedOut) core_.idle_timeouts.add();
+    if (end == WireEnd::TimedOut) loop_.idle_timeouts.add();
     if (end != WireEnd::Interrupted) co_return false;
   }
 }
@@ -104,22 +104,22 @@ platform::Task<bool> Connection::await_request() {
 platform::Task<void> Connection::turn_away(base::Error error) {
   const bool established = co_await establish();
   if (!established) co_return;
-  std::unique_ptr<Work> work = core_.works.take();
+  std::unique_ptr<Work> work = loop_.works.take();
   begin_request(*work);
-  work->request.corr_id = core_.new_corr_id();
+  work->request.corr_id = loop_.new_corr_id();
   Response response = refuse(*work, error);
   work->head = RequestHead();
   const WireEnd sent = co_await writer_.send(work.get(), &response);
   answered(*work, response, sent);
   work->clear();
-  core_.works.give_back(std::move(work));
+  loop_.works.give_back(std::move(work));
   if (sent == WireEnd::None) co_await wire_.linger(kLinger);
 }
 
 void Connection::begin_request(Work& work) {
   work.clear();
-  work.settings = core_.settings;
-  work.meters = &core_.router.unmatched();
+  work.settings = loop_.settings;
+  work.meters = &loop_.router.unmatched();
   work.refusal = {};
   work.started = platform::Executor::current()->now();
   work.keep_alive = false;
@@ -159,17 +159,17 @@ platform::Task<bool> Connection::answer_one(Work* work) {
   if (work->refusal.message.empty()) {
     const auto given = work->head.get(KnownField::CorrelationId);
     const std::optional<base::Ulid> parsed = given ? base::Ulid::parse(*given) : std::nullopt;
-    work->request.corr_id = parsed ? *parsed : core_.new_corr_id();
+    work->request.corr_id = parsed ? *parsed : loop_.new_corr_id();
     response = co_await respond(work);
   } else {
-    work->request.corr_id = core_.new_corr_id();
+    work->request.corr_id = loop_.new_corr_id();
     work->head = RequestHead();
     response = refuse(*work, work->refusal.error());
   }
-  if (work->body && work->body->timed_out()) core_.read_timeouts.add();
+  if (work->body && work->body->timed_out()) loop_.read_timeouts.add();
   const bool body_left = work->body && !work->body->finished();
   work->keep_alive = work->head.keep_alive && work->refusal.message.empty() && !response.close &&
-                     !body_left && !retiring_ && !core_.draining;
+                     !body_left && !retiring_ && !loop_.draining;
   WireEnd sent = WireEnd::Closed;
   if (response.status != kClientGone) sent = co_await writer_.send(work, &response);
   answered(*work, response, sent);
@@ -177,8 +177,8 @@ platform::Task<bool> Connection::answer_one(Work* work) {
   const bool still_sending = body_left && !work->body->timed_out();
   if (still_sending && sent == WireEnd::None) co_await drop_body(work);
   work->body.reset();
-  core_.buffers.give_back(std::move(work->head_buffer));
-  if (sent == WireEnd::TimedOut) core_.write_timeouts.add();
+  loop_.buffers.give_back(std::move(work->head_buffer));
+  if (sent == WireEnd::TimedOut) loop_.write_timeouts.add();
   if (sent != WireEnd::None) {
     wire_.stream().abort();
     co_return false;
@@ -193,11 +193,11 @@ void Connection::answered(Work& work, const Response& response, WireEnd sent) {
   const base::Duration took = platform::Executor::current()->now() - work.started;
   work.meters->answered(response.status, took);
   using observe::Level;
-  if (core_.access.enabled(Level::kInfo)) {
-    tell(core_.access, Level::kInfo, work, response, sent, took);
+  if (loop_.access.enabled(Level::kInfo)) {
+    tell(loop_.access, Level::kInfo, work, response, sent, took);
   }
-  if (response.status >= 400 && core_.log.enabled(Level::kDebug)) {
-    tell(core_.log, Level::kDebug, work, response, sent, took);
+  if (response.status >= 400 && loop_.log.enabled(Level::kDebug)) {
+    tell(loop_.log, Level::kDebug, work, response, sent, took);
   }
 }
 
@@ -232,7 +232,7 @@ platform::Task<void> Connection::drop_body(Work* work) {
   BodyReader& body = *work->body;
   if (!body.start_dropping(runtime::Deadline::in(kDropTime))) co_return;
   for (std::uint64_t dropped = 0; dropped < kDropBytes;) {
-    if (body.finished() || retiring_ || core_.draining) co_return;
+    if (body.finished() || retiring_ || loop_.draining) co_return;
     const base::Result<base::ByteView> piece = co_await body.next_raw();
     if (!piece) co_return;
     dropped += piece->size();
@@ -264,13 +264,13 @@ std::optional<Response> Connection::admit(Work& work) {
     response.close = true;
     return response;
   }
-  if (std::optional<Response> unrouted = core_.router.route(request)) return unrouted;
+  if (std::optional<Response> unrouted = loop_.router.route(request)) return unrouted;
   work.meters = request.route_meters;
   Passage passage{request, *request.route, *work.meters, settings, work.started};
-  const base::Result<void> admitted = core_.ingress.admit(passage);
+  const base::Result<void> admitted = loop_.ingress.admit(passage);
   if (!admitted) return refuse(work, admitted.error());
   work.permit = std::move(passage.permit);
-  work.body.emplace(wire_, work.head, settings, passage.coding, core_.decoders);
+  work.body.emplace(wire_, work.head, settings, passage.coding, loop_.decoders);
   work.body->set_deadline(request.deadline);
   request.body = &*work.body;
   return std::nullopt;
@@ -280,7 +280,7 @@ platform::Task<Response> Connection::respond(Work* work) {
   wire_.consume(work->head_bytes);
   // Reading a body reuses the buffer the head's views point into: keep those bytes apart.
   if (work->head.has_body()) work->head_buffer = wire_.detach();
-  work->body.emplace(wire_, work->head, *work->settings, Coding::Identity, core_.decoders);
+  work->body.emplace(wire_, work->head, *work->settings, Coding::Identity, loop_.decoders);
   std::optional<Response> refused = admit(*work);
   if (refused) co_return std::move(*refused);
   std::string what;
@@ -289,7 +289,7 @@ platform::Task<Response> Connection::respond(Work* work) {
   } catch (const std::exception& failure) {
     what = failure.what();
   }
-  core_.log.with(work->request.corr_id).error("handler failed", {{"what", what}});
+  loop_.log.with(work->request.corr_id).error("handler failed", {{"what", what}});
   co_return refuse(*work, {Code::Internal, "the request failed; the server's log has the details"});
 }
 
@@ -304,10 +304,10 @@ platform::Task<Response> Connection::handle(Work* work) {
   if (ended == Ended::TimedOut) co_await platform::Yield();
   if (handling.done()) co_return handling.take();
   if (ended == Ended::PeerLeft) {
-    core_.clients_gone.add();
+    loop_.clients_gone.add();
     co_return Response(kClientGone);
   }
-  core_.deadlines_passed.add();
+  loop_.deadlines_passed.add();
   co_return refuse(*work, {Code::Timeout, "the request was not done before its deadline"});
 }
 

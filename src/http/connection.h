@@ -9,9 +9,9 @@
 #include <memory>
 #include <optional>
 
-#include "http/core_context.h"
 #include "http/head.h"
 #include "http/ingress.h"
+#include "http/loop_context.h"
 #include "http/peer_watch.h"
 #include "http/response_writer.h"
 #include "http/wire.h"
@@ -21,7 +21,7 @@ namespace ron::http {
 
 class Connection {
  public:
-  Connection(CoreContext& core, std::unique_ptr<platform::Stream> stream,
+  Connection(LoopContext& loop, std::unique_ptr<platform::Stream> stream,
              Ingress::Admission admission);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -59,12 +59,12 @@ class Connection {
   void tell(const observe::Log& log, observe::Level level, const Work& work,
             const Response& response, WireEnd sent, base::Duration took);
 
-  CoreContext& core_;
+  LoopContext& loop_;
   Ingress::Admission admission_;
   Wire wire_;
   bool retiring_ = false;
   PeerWatch peer_{wire_.stream(), retiring_};
-  ResponseWriter writer_{core_, wire_, peer_};
+  ResponseWriter writer_{loop_, wire_, peer_};
   HeadParser parser_;
 };
 

@@ -66,15 +66,14 @@ std::string_view status_line(int status) noexcept {
   }
 }
 
-bool framing_field(std::string_view name) noexcept {
-  const KnownField known = known_field(name);
+bool framing_field(KnownField known) noexcept {
   return known == KnownField::ContentLength || known == KnownField::TransferEncoding ||
          known == KnownField::Connection;
 }
 
 void append_fields(std::span<const Field> fields, HeadBuffer& out) noexcept {
   for (const Field& field : fields) {
-    if (framing_field(field.name)) out.spoil();
+    if (framing_field(known_field(field.name))) out.spoil();
     out.append_field(field.name, field.value);
   }
 }
@@ -171,10 +170,14 @@ bool render(const RequestOut& head, HeadBuffer& out) noexcept {
   out.append(" HTTP/1.1\r\n");
   out.append_field("Host", head.host);
   append_framing(head.framing, head.content_length, out);
+  if (head.expect_continue) out.append("Expect: 100-continue\r\n");
   for (const Field& field : head.fields) {
-    if (known_field(field.name) == KnownField::Host) out.spoil();
+    const KnownField known = known_field(field.name);
+    if (framing_field(known) || known == KnownField::Host || known == KnownField::Expect) {
+      out.spoil();
+    }
+    out.append_field(field.name, field.value);
   }
-  append_fields(head.fields, out);
   if (!head.keep_alive) out.append("Connection: close\r\n");
   out.append("\r\n");
   return out.ok();

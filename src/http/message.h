@@ -80,7 +80,8 @@ struct RequestOut {
   Framing framing = Framing::None;
   std::uint64_t content_length = 0;
   bool keep_alive = true;
-  std::span<const Field> fields{};  // without framing fields and Host
+  bool expect_continue = false;
+  std::span<const Field> fields{};  // without framing fields, Host and Expect
 };
 
 [[nodiscard]] bool render(const RequestOut& head, HeadBuffer& out) noexcept;

@@ -121,6 +121,10 @@ TEST(RequestOut, RendersExactBytes) {
                                 .keep_alive = false})
                 .text,
             "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(
+      rendered(RequestOut{.host = "a", .framing = Framing::Chunked, .expect_continue = true}).text,
+      "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nExpect: "
+      "100-continue\r\n\r\n");
 }
 
 TEST(RequestOut, RefusesBrokenLines) {
@@ -129,8 +133,10 @@ TEST(RequestOut, RefusesBrokenLines) {
   EXPECT_FALSE(rendered(RequestOut{.target = "", .host = "a"}).ok);
   EXPECT_FALSE(rendered(RequestOut{.host = "a\r\nX: y"}).ok);
   EXPECT_FALSE(rendered(RequestOut{.host = "a", .framing = Framing::UntilClose}).ok);
-  const std::array fields{Field{"host", "b"}};
-  EXPECT_FALSE(rendered(RequestOut{.host = "a", .fields = fields}).ok);
+  for (const std::string_view name : {"host", "Expect", "content-length", "Connection"}) {
+    const std::array fields{Field{name, "1"}};
+    EXPECT_FALSE(rendered(RequestOut{.host = "a", .fields = fields}).ok) << name;
+  }
 }
 
 TEST(ResponseHead, OurOwnClientReadsWhatWeWrite) {

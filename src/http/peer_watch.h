@@ -21,7 +21,7 @@ namespace ron::http {
 
 class PeerWatch {
  public:
-  static constexpr base::Duration kHalfClose = std::chrono::milliseconds(20);
+  static constexpr base::Duration kHalfClose = std::chrono::milliseconds(2);
 
   // `retiring`: the connection was told to end; whoever sets it interrupts the wire as well.
   PeerWatch(platform::Stream& stream, const bool& retiring) noexcept

@@ -29,4 +29,33 @@ class Pool {
   std::size_t count_ = 0;
 };
 
+// An object that finds its way back to its pool, which outlives it. Empty, or taken from a pool.
+template <class T, std::size_t kKept = 256>
+class Held {
+ public:
+  Held() = default;
+  Held(Pool<T, kKept>& pool, std::unique_ptr<T> object) noexcept
+      : pool_(&pool), object_(std::move(object)) {}
+  explicit Held(Pool<T, kKept>& pool) : Held(pool, pool.take()) {}
+  Held(Held&& other) noexcept : pool_(other.pool_), object_(std::move(other.object_)) {}
+  Held& operator=(Held&& other) noexcept {
+    reset();
+    pool_ = other.pool_;
+    object_ = std::move(other.object_);
+    return *this;
+  }
+  ~Held() { reset(); }
+
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+  T& operator*() const noexcept { return *object_; }
+  T* operator->() const noexcept { return object_.get(); }
+  void reset() noexcept {
+    if (object_) pool_->give_back(std::move(object_));
+  }
+
+ private:
+  Pool<T, kKept>* pool_ = nullptr;
+  std::unique_ptr<T> object_;
+};
+
 }  // namespace ron::http

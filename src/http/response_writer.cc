@@ -1,11 +1,10 @@
 #include "http/response_writer.h"
 
-#include <array>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "http/chunked.h"
 #include "http/message.h"
 #include "runtime/background.h"
 
@@ -17,24 +16,6 @@ constexpr std::size_t kByReferenceBytes =
     32 * base::kKiB;  // below it a copy is cheaper than a second call
 
 constexpr std::string_view kCrlf = "\r\n";
-
-// The line before a chunk: its size in hexadecimal.
-class ChunkSize {
- public:
-  explicit ChunkSize(std::size_t bytes) noexcept {
-    char* const end = std::to_chars(text_.data(), text_.data() + text_.size(), bytes, 16).ptr;
-    end[0] = '\r';
-    end[1] = '\n';
-    length_ = static_cast<std::size_t>(end - text_.data()) + 2;
-  }
-  [[nodiscard]] base::ByteView line() const noexcept {
-    return base::as_bytes(std::string_view(text_.data(), length_));
-  }
-
- private:
-  std::array<char, 2 * sizeof(std::size_t) + 2> text_;
-  std::size_t length_;
-};
 
 using Ended = PeerWatch::Ended;
 
@@ -67,7 +48,7 @@ std::string_view ResponseWriter::render_head(RequestWork& work, const Response& 
   out.append(" ");
   out.append(reason(response.status));
   out.append(kCrlf);
-  out.append(core_.date_line());
+  out.append(loop_.date_line());
   out.append("X-Corr-ID: ");
   out.append(work.request.corr_id.text());
   if (framing == Framing::Length) {
@@ -115,7 +96,7 @@ platform::Task<WireEnd> ResponseWriter::send(RequestWork* work, Response* respon
   const base::ByteView bytes = response->bytes();
   const platform::SendMemory* const memory = shared != nullptr ? shared->memory : nullptr;
   const WireEnd end = co_await send_memory(work, head, framed ? shared->framed : bytes, memory);
-  if (end == WireEnd::None) core_.sent_bytes.add(bytes.size());
+  if (end == WireEnd::None) loop_.sent_bytes.add(bytes.size());
   co_return end;
 }
 
@@ -158,7 +139,7 @@ platform::Task<std::optional<base::ByteView>> ResponseWriter::next_piece(Request
     }
     const Ended ended = co_await peer_.wait(&pending, nullptr, runtime::Deadline());
     if (ended == Ended::PeerLeft) {
-      core_.clients_gone.add();
+      loop_.clients_gone.add();
       co_return std::nullopt;
     }
   }
@@ -179,7 +160,7 @@ platform::Task<WireEnd> ResponseWriter::send_sized(RequestWork* work, base::Byte
     if (wire_.turn_is_over()) co_await wire_.give_way();
     head = {};
   }
-  core_.sent_bytes.add(body->length);
+  loop_.sent_bytes.add(body->length);
   co_return WireEnd::None;
 }
 
@@ -203,13 +184,13 @@ platform::Task<WireEnd> ResponseWriter::send_streamed(RequestWork* work, base::B
     sent += piece->size();
     head = {};
   }
-  core_.sent_bytes.add(sent);
+  loop_.sent_bytes.add(sent);
   co_return WireEnd::None;
 }
 
 platform::Task<WireEnd> ResponseWriter::send_events(RequestWork* work, base::ByteView head,
                                                     EventSource* source, Framing framing) {
-  const OpenStream open(core_.event_streams);
+  const OpenStream open(loop_.event_streams);
   work->permit = {};
   WireEnd end = co_await write(work, {head});
   std::optional<runtime::Background<std::optional<ServerEvent>>> pending;
@@ -232,7 +213,7 @@ platform::Task<WireEnd> ResponseWriter::send_events(RequestWork* work, base::Byt
     if (!event) break;
     const std::string text = render(*event);
     if (text.size() > kEventBytes) {
-      core_.log.with(work->request.corr_id)
+      loop_.log.with(work->request.corr_id)
           .error("event stream ended: an event is too large", {{"bytes", text.size()}});
       break;
     }

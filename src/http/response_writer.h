@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
-#include "http/core_context.h"
+#include "http/loop_context.h"
 #include "http/peer_watch.h"
 #include "http/response.h"
 #include "http/wire.h"
@@ -19,8 +19,8 @@ namespace ron::http {
 
 class ResponseWriter {
  public:
-  ResponseWriter(CoreContext& core, Wire& wire, PeerWatch& peer) noexcept
-      : core_(core), wire_(wire), peer_(peer) {}
+  ResponseWriter(LoopContext& loop, Wire& wire, PeerWatch& peer) noexcept
+      : loop_(loop), wire_(wire), peer_(peer) {}
 
   // None: the client has all of it. Anything else: the connection must be cut, so that nobody takes
   // a part for the whole. The request counts as in flight until its answer waits for its reader.
@@ -55,7 +55,7 @@ class ResponseWriter {
   platform::Task<WireEnd> send_piece(RequestWork* work, base::ByteView front, base::ByteView piece,
                                      Framing framing);
 
-  CoreContext& core_;
+  LoopContext& loop_;
   Wire& wire_;
   PeerWatch& peer_;
 };

@@ -21,9 +21,9 @@ constexpr std::size_t kTurnedAway = 64;  // clients being told that there is no 
 }  // namespace
 
 // The part of a server that lives on one core. Every method runs there.
-class Server::Core {
+class Server::Loop {
  public:
-  Core(const ServerParts& parts, platform::Executor& executor,
+  Loop(const ServerParts& parts, platform::Executor& executor,
        std::shared_ptr<const ServerSettings> settings)
       : home(executor),
         context_(*parts.router, *parts.ingress, *parts.meters, {parts.log, parts.access},
@@ -84,14 +84,14 @@ class Server::Core {
   };
   // Aborting the core's task must not leave its children behind.
   struct Cleanup {
-    Core* core;
+    Loop* loop;
     ~Cleanup() {
-      core->connections_->abort_all();
-      core->acceptors_->abort_all();
-      core->connections_.reset();
-      core->acceptors_.reset();
-      core->current_.reset();
-      core->next_.reset();
+      loop->connections_->abort_all();
+      loop->acceptors_->abort_all();
+      loop->connections_.reset();
+      loop->acceptors_.reset();
+      loop->current_.reset();
+      loop->next_.reset();
     }
   };
 
@@ -103,7 +103,7 @@ class Server::Core {
   void take_in(std::unique_ptr<platform::Stream> stream);
   void retire_all();
 
-  CoreContext context_;
+  LoopContext context_;
   platform::Net& net_;
   const std::function<bool(const platform::Stream&)> admits_;
   std::shared_ptr<const platform::TlsServer> tls_;
@@ -119,7 +119,7 @@ class Server::Core {
   std::optional<runtime::TaskGroup> connections_;
 };
 
-platform::Task<void> Server::Core::run(runtime::Shutdown shutdown) {
+platform::Task<void> Server::Loop::run(runtime::Shutdown shutdown) {
   acceptors_.emplace(acceptor_tasks_);
   connections_.emplace(connection_tasks_);
   context_.draining = false;
@@ -139,7 +139,7 @@ platform::Task<void> Server::Core::run(runtime::Shutdown shutdown) {
   co_await connections_->join(runtime::Deadline());
 }
 
-void Server::Core::retire_all() {
+void Server::Loop::retire_all() {
   if (current_ && current_->listener) {
     current_->closing = true;
     current_->listener->acceptable().nudge();
@@ -151,7 +151,7 @@ void Server::Core::retire_all() {
 
 // Accepts until told to close, then takes in whoever the kernel has accepted already: a client that
 // got its connection also gets an answer.
-platform::Task<void> Server::Core::accept(std::shared_ptr<Acceptor> acceptor) {
+platform::Task<void> Server::Loop::accept(std::shared_ptr<Acceptor> acceptor) {
   for (;;) {
     int error = 0;
     auto stream = acceptor->listener->try_accept(error);
@@ -169,7 +169,7 @@ platform::Task<void> Server::Core::accept(std::shared_ptr<Acceptor> acceptor) {
   acceptor->listener.reset();
 }
 
-void Server::Core::take_in(std::unique_ptr<platform::Stream> stream) {
+void Server::Loop::take_in(std::unique_ptr<platform::Stream> stream) {
   if (admits_ && !admits_(*stream)) {
     context_.ingress.rejections.peer.add();
     return;
@@ -184,14 +184,14 @@ void Server::Core::take_in(std::unique_ptr<platform::Stream> stream) {
   }
 }
 
-platform::Task<void> Server::Core::serve(std::unique_ptr<platform::Stream> stream,
+platform::Task<void> Server::Loop::serve(std::unique_ptr<platform::Stream> stream,
                                          Ingress::Admission admission) {
   Connection connection(context_, std::move(stream), std::move(admission));
   struct Listed {
-    Core* core;
+    Loop* loop;
     Connection* connection;
     ~Listed() {
-      (connection->previous != nullptr ? connection->previous->next : core->first_) =
+      (connection->previous != nullptr ? connection->previous->next : loop->first_) =
           connection->next;
       if (connection->next != nullptr) connection->next->previous = connection->previous;
     }
@@ -204,14 +204,14 @@ platform::Task<void> Server::Core::serve(std::unique_ptr<platform::Stream> strea
 
 // Says why and closes. A flood is dropped without a word: the answers would cost the memory that
 // the cap protects.
-platform::Task<void> Server::Core::turn_away(std::unique_ptr<platform::Stream> stream,
+platform::Task<void> Server::Loop::turn_away(std::unique_ptr<platform::Stream> stream,
                                              base::Error error, runtime::Limit::Permit permit) {
   const runtime::Limit::Permit held = std::move(permit);
   Connection connection(context_, std::move(stream), {});
   co_await connection.turn_away(std::move(error));
 }
 
-platform::Task<Response> Server::Core::call(const Request* from) {
+platform::Task<Response> Server::Loop::call(const Request* from) {
   const std::shared_ptr<const ServerSettings> settings = context_.settings;
   const platform::TimePoint started = home.now();
   Request request = from->handed_on();
@@ -236,16 +236,16 @@ platform::Task<Response> Server::Core::call(const Request* from) {
 Server::Server(ServerParts parts, std::shared_ptr<const ServerSettings> settings)
     : parts_(std::move(parts)), settings_(std::move(settings)) {
   for (platform::Executor* executor : parts_.host.cores) {
-    cores_.push_back(std::make_unique<Core>(parts_, *executor, settings_));
+    loops_.push_back(std::make_unique<Loop>(parts_, *executor, settings_));
   }
 }
 
 Server::~Server() = default;
 
 platform::Task<base::Result<platform::Endpoint>> Server::bind(platform::Endpoint endpoint) {
-  for (const auto& core : cores_) {
-    const auto prepare = [owner = core.get(), endpoint] { return owner->prepare(endpoint); };
-    const base::Result<platform::Endpoint> bound = co_await runtime::call_on(&core->home, prepare);
+  for (const auto& loop : loops_) {
+    const auto prepare = [owner = loop.get(), endpoint] { return owner->prepare(endpoint); };
+    const base::Result<platform::Endpoint> bound = co_await runtime::call_on(&loop->home, prepare);
     if (!bound) {
       co_await discard();
       co_return base::fail(bound.error());
@@ -256,50 +256,50 @@ platform::Task<base::Result<platform::Endpoint>> Server::bind(platform::Endpoint
 }
 
 platform::Task<void> Server::run(std::size_t core, runtime::Shutdown shutdown) {
-  return cores_[core]->run(std::move(shutdown));
+  return loops_[core]->run(std::move(shutdown));
 }
 
 platform::Task<Response> Server::call(const Request* from) {
   const platform::Executor* const here = platform::Executor::current();
-  const auto core = std::ranges::find(cores_, here, [](const auto& each) { return &each->home; });
-  assert(core != cores_.end() && "called on a core of the server");
-  return (*core)->call(from);
+  const auto loop = std::ranges::find(loops_, here, [](const auto& each) { return &each->home; });
+  assert(loop != loops_.end() && "called on a core of the server");
+  return (*loop)->call(from);
 }
 
 platform::Task<void> Server::adopt() {
-  for (const auto& core : cores_) {
-    const auto take = [owner = core.get()] { return owner->adopt(); };
-    co_await runtime::call_on(&core->home, take);
+  for (const auto& loop : loops_) {
+    const auto take = [owner = loop.get()] { return owner->adopt(); };
+    co_await runtime::call_on(&loop->home, take);
   }
 }
 
 platform::Task<void> Server::discard() {
-  for (const auto& core : cores_) {
-    const auto drop = [owner = core.get()] { return owner->discard(); };
-    co_await runtime::call_on(&core->home, drop);
+  for (const auto& loop : loops_) {
+    const auto drop = [owner = loop.get()] { return owner->discard(); };
+    co_await runtime::call_on(&loop->home, drop);
   }
 }
 
 platform::Task<void> Server::close_unserved() {
-  for (const auto& core : cores_) {
-    const auto close = [owner = core.get()] { return owner->close_unserved(); };
-    co_await runtime::call_on(&core->home, close);
+  for (const auto& loop : loops_) {
+    const auto close = [owner = loop.get()] { return owner->close_unserved(); };
+    co_await runtime::call_on(&loop->home, close);
   }
 }
 
 platform::Task<void> Server::apply(std::shared_ptr<const ServerSettings> settings) {
   settings_ = settings;
   parts_.ingress->apply(*settings, platform::Executor::current()->now());
-  for (const auto& core : cores_) {
-    const auto swap = [owner = core.get(), settings] { return owner->apply(settings); };
-    co_await runtime::call_on(&core->home, swap);
+  for (const auto& loop : loops_) {
+    const auto swap = [owner = loop.get(), settings] { return owner->apply(settings); };
+    co_await runtime::call_on(&loop->home, swap);
   }
 }
 
 platform::Task<void> Server::apply(std::shared_ptr<const platform::TlsServer> tls) {
-  for (const auto& core : cores_) {
-    const auto swap = [owner = core.get(), tls] { return owner->apply(tls); };
-    co_await runtime::call_on(&core->home, swap);
+  for (const auto& loop : loops_) {
+    const auto swap = [owner = loop.get(), tls] { return owner->apply(tls); };
+    co_await runtime::call_on(&loop->home, swap);
   }
 }
 

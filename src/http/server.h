@@ -65,13 +65,13 @@ class Server {
   // listens; `from` outlives the call. Cancel-safe: aborting drops the handler.
   platform::Task<Response> call(const Request* from);
 
-  [[nodiscard]] std::size_t cores() const noexcept { return cores_.size(); }
+  [[nodiscard]] std::size_t cores() const noexcept { return loops_.size(); }
 
  private:
-  class Core;
+  class Loop;
   ServerParts parts_;
   std::shared_ptr<const ServerSettings> settings_;
-  std::vector<std::unique_ptr<Core>> cores_;
+  std::vector<std::unique_ptr<Loop>> loops_;
 };
 
 }  // namespace ron::http

@@ -1,4 +1,4 @@
-// Key-value pairs of log lines and spans.
+// Key-value pairs of log lines.
 //
 // A Field borrows: it is built in the argument list of a call and read before that call returns, so
 // making one costs a few stores and no allocation. Keys are checked when the program is compiled;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 
+#include "base/rfc3339.h"
 #include "base/utf8.h"
 
 namespace ron::observe {
@@ -93,44 +93,9 @@ void append_quoted(LineBuffer& out, std::string_view text, std::size_t bound) no
   out.append('"');
 }
 
-void append_padded(LineBuffer& out, std::uint64_t number, std::size_t width) noexcept {
-  std::array<char, 20> digits{};
-  for (std::size_t i = width; i-- > 0; number /= 10) {
-    digits[i] = static_cast<char>('0' + number % 10);
-  }
-  out.append(std::string_view(digits.data(), width));
-}
-
-// RFC 3339 in UTC with milliseconds. Times the format has no year for are shown as its first or
-// last one.
 void append_time(LineBuffer& out, std::int64_t unix_ms) noexcept {
-  constexpr std::int64_t kDayMs = 86'400'000;
-  constexpr std::int64_t kFirstMs = -62'167'219'200'000;  // 0000-01-01T00:00:00.000Z
-  constexpr std::int64_t kLastMs = 253'402'300'799'999;   // 9999-12-31T23:59:59.999Z
-  unix_ms = std::clamp(unix_ms, kFirstMs, kLastMs);
-  std::int64_t day = unix_ms / kDayMs;
-  std::int64_t in_day = unix_ms % kDayMs;
-  if (in_day < 0) {
-    in_day += kDayMs;
-    --day;
-  }
-  const std::chrono::year_month_day date{
-      std::chrono::sys_days{std::chrono::days{static_cast<int>(day)}}};
-  const auto ms = static_cast<std::uint64_t>(in_day);
-  append_padded(out, static_cast<std::uint64_t>(static_cast<int>(date.year())), 4);
-  out.append('-');
-  append_padded(out, static_cast<unsigned>(date.month()), 2);
-  out.append('-');
-  append_padded(out, static_cast<unsigned>(date.day()), 2);
-  out.append('T');
-  append_padded(out, ms / 3'600'000, 2);
-  out.append(':');
-  append_padded(out, ms / 60'000 % 60, 2);
-  out.append(':');
-  append_padded(out, ms / 1000 % 60, 2);
-  out.append('.');
-  append_padded(out, ms % 1000, 3);
-  out.append('Z');
+  const auto text = base::print_rfc3339_ms(unix_ms);
+  out.append(std::string_view(text.data(), text.size()));
 }
 
 template <class T>

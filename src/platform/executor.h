@@ -7,8 +7,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+
+#include "base/units.h"
 
 namespace ron::platform {
 
@@ -130,14 +133,26 @@ class Executor {
   // Time at the start of the current turn of the loop: cheap, and stable within one job.
   [[nodiscard]] virtual TimePoint now() const noexcept = 0;
 
+  // A turn is what runs between two looks at the sockets. Whoever finds work without ever having to
+  // wait says what it did, as bytes that were hashed, copied or sent, and yields (platform::Yield)
+  // before it takes more once the turn is over. Own thread only.
+  static constexpr std::size_t kTurnBytes = base::kMiB;
+  // What taking an item or a request counts besides its bytes.
+  static constexpr std::size_t kItemBytes = 64 * base::kKiB;
+  void spend(std::size_t bytes) noexcept { spent_bytes_ += bytes; }
+  [[nodiscard]] bool turn_is_over() const noexcept { return spent_bytes_ >= kTurnBytes; }
+
   // The executor whose job is running on this thread, or nullptr.
   static Executor* current() noexcept { return current_; }
 
  protected:
-  // Marks this executor as the running one for a scope.
+  // Marks this executor as the running one for a scope, which begins a turn.
   class Entered {
    public:
-    explicit Entered(Executor& executor) noexcept : outer_(current_) { current_ = &executor; }
+    explicit Entered(Executor& executor) noexcept : outer_(current_) {
+      current_ = &executor;
+      executor.begin_turn();
+    }
     ~Entered() { current_ = outer_; }
     Entered(const Entered&) = delete;
     Entered& operator=(const Entered&) = delete;
@@ -145,6 +160,8 @@ class Executor {
    private:
     Executor* outer_;
   };
+
+  void begin_turn() noexcept { spent_bytes_ = 0; }
 
   using Place = Job::Place;
   static Place place(const Job& job) noexcept { return job.place_.load(std::memory_order_acquire); }
@@ -159,6 +176,8 @@ class Executor {
 
  private:
   static thread_local constinit Executor* current_;
+
+  std::size_t spent_bytes_ = 0;  // in this turn
 };
 
 }  // namespace ron::platform

@@ -1,15 +1,15 @@
 // How a coroutine waits: one parking place, any number of reasons to be woken.
 //
-//   Parker parker;                     // in the waiting coroutine's frame
-//   Waiter waiter(parker);             // linked into a channel's wait list, under that channel's
-//   lock bool in_time = co_await parker.park(deadline);
+//   Parker parker;                  // in the waiting coroutine's frame
+//   Waiter waiter(parker);          // linked into a channel's wait list, under that channel's lock
+//   const bool in_time = co_await parker.park(deadline);
 //
 // A waiter may be woken from any thread: waking posts it to the executor it was made on, so the
 // coroutine always resumes at home and never before it has suspended. Whoever pops a waiter from a
 // list must wake it while still holding the list's lock; then the owner, holding the same lock,
 // either finds the waiter in the list or can take the posted wake-up back. Both live in the frame,
 // so aborting the coroutine runs their destructors: the owner unlinks the waiter first (see
-// runtime/channel cores).
+// the state machines of runtime).
 #pragma once
 
 #include <cassert>

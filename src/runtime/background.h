@@ -9,6 +9,7 @@
 #include <coroutine>
 #include <exception>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "platform/task.h"
@@ -30,7 +31,7 @@ class Background {
   T take() {
     assert(done());
     if (failure_) std::rethrow_exception(failure_);
-    return std::move(*value_);
+    if constexpr (!std::is_void_v<T>) return std::move(*value_);
   }
 
   // For a wait: ready when done.
@@ -61,12 +62,17 @@ class Background {
   };
 
   static Flow run(Background* self) {
-    T value = co_await self->task_;
-    self->value_.emplace(std::move(value));
+    if constexpr (std::is_void_v<T>) {
+      co_await self->task_;
+    } else {
+      T value = co_await self->task_;
+      self->value_.emplace(std::move(value));
+    }
   }
 
   platform::Event ended_;
-  std::optional<T> value_;
+  struct Nothing {};
+  std::optional<std::conditional_t<std::is_void_v<T>, Nothing, T>> value_;
   std::exception_ptr failure_;
   platform::Task<T> task_;
   Flow flow_;  // last: it begins with everything in place

@@ -40,6 +40,24 @@ TEST_F(BackgroundTest, WorkThatNeedNotWaitIsDoneAtOnce) {
   EXPECT_TRUE(run.value());
 }
 
+platform::Task<void> add_one(int* to) {
+  ++*to;
+  co_return;
+}
+
+platform::Task<int> count_in_background() {
+  int count = 0;
+  Background<void> background(add_one(&count));
+  background.take();
+  co_return count;
+}
+
+TEST_F(BackgroundTest, WorkWithoutAValueIsTakenLikeAnyOther) {
+  Running run(cores[0], count_in_background());
+  cores.run();
+  EXPECT_EQ(run.value(), 1);
+}
+
 platform::Task<int> with_patience(base::Duration work, base::Duration patience) {
   Background<int> background(later(work, 3));
   const Waited waited = co_await wait_for(background.finished(), Deadline::in(patience));

@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "runtime/broadcast_core.h"
+#include "runtime/broadcast_state.h"
 #include "runtime/metric_names.h"
 #include "runtime/topology.h"
 #include "runtime/waiting.h"
@@ -17,12 +17,12 @@ namespace ron::runtime {
 template <class T>
 class Broadcast {
  public:
-  using Core = BroadcastCore<T>;
+  using State = BroadcastState<T>;
   // A value, or how many were missed before the next one.
   using Received = std::variant<T, Lagged>;
 
   Broadcast(Topology& topology, const ChannelDecl& decl, std::size_t capacity)
-      : core_(capacity),
+      : state_(capacity),
         live_{&decl, capacity, [] { return std::size_t{0}; }},
         registration_(topology.add(live_)),
         lagged_(topology.meters().counter(metrics::kBusLaggedTotal, {decl.name})),
@@ -31,22 +31,24 @@ class Broadcast {
   Broadcast& operator=(const Broadcast&) = delete;
 
   // Never waits; false after close().
-  bool send(T value) { return core_.send(std::move(value)); }
-  void close() noexcept { core_.close(); }
+  bool send(T value) { return state_.send(std::move(value)); }
+  void close() noexcept { state_.close(); }
 
   // One listener's place in the stream. Used by one task at a time.
   class Subscription {
    public:
-    explicit Subscription(Broadcast& owner) : owner_(&owner), cursor_(owner.core_.subscribe()) {}
+    explicit Subscription(Broadcast& owner) : owner_(&owner), cursor_(owner.state_.subscribe()) {}
 
-    // Cancel-safe: an aborted receive has consumed nothing.
+    // Yields like Mpsc::recv. Cancel-safe: an aborted receive has consumed nothing.
     platform::Task<std::expected<Received, Waited>> recv(Deadline deadline = {}) {
+      if (turn_is_over()) co_await platform::Yield();
       Slot slot;
       const Waited waited = co_await wait_for(RecvOp{this, &slot}, deadline);
       co_return take(waited, slot);
     }
     // The same, returning Stopped once a stop is requested and nothing is left. Cancel-safe.
     platform::Task<std::expected<Received, Waited>> recv_or_stop(Shutdown shutdown) {
+      if (turn_is_over()) co_await platform::Yield();
       Slot slot;
       const Waited waited = co_await wait_for(RecvOp{this, &slot}, Deadline(), std::move(shutdown));
       co_return take(waited, slot);
@@ -59,6 +61,7 @@ class Broadcast {
     };
     std::expected<Received, Waited> take(Waited waited, Slot& slot) {
       if (waited != Waited::Ready) return std::unexpected(waited);
+      count_item();
       if (slot.lagged.missed == 0) return Received(std::move(*slot.item));
       owner_->lagged_.add(slot.lagged.missed);
       owner_->dropped_.add(slot.lagged.missed);
@@ -68,17 +71,17 @@ class Broadcast {
       Subscription* self;
       Slot* slot;
       Poll poll(platform::Waiter& waiter) {
-        return self->owner_->core_.poll_recv(self->cursor_, slot->item, slot->lagged, waiter);
+        return self->owner_->state_.poll_recv(self->cursor_, slot->item, slot->lagged, waiter);
       }
-      void forget(platform::Waiter& waiter) noexcept { self->owner_->core_.forget(waiter); }
+      void forget(platform::Waiter& waiter) noexcept { self->owner_->state_.forget(waiter); }
     };
     Broadcast* owner_;
-    typename Core::Cursor cursor_;
+    typename State::Cursor cursor_;
   };
   Subscription subscribe() { return Subscription(*this); }
 
  private:
-  Core core_;
+  State state_;
   Topology::Live live_;
   Topology::Registration registration_;
   Counter& lagged_;

@@ -21,6 +21,10 @@ inline constexpr MetricDecl kQueueDepth =
 inline constexpr MetricDecl kQueueDroppedTotal =
     declare_counter("queue_dropped_total",
                     "Items a full queue refused or dropped, by its overflow policy.", {"queue"});
+inline constexpr std::array<std::string_view, 2> kWorkStages = {"queued", "running"};
+inline constexpr MetricDecl kWorkAbandonedTotal = declare_counter(
+    "work_abandoned_total", "Jobs dropped because nobody waited for their answer any more.",
+    {"queue", {"stage", kWorkStages}});
 // The index names its entry points routes, the others endpoints; the index fills in both, so that
 // a sum by endpoint covers every service.
 inline constexpr MetricDecl kBusyRejectionsTotal = declare_counter(
@@ -75,10 +79,10 @@ inline constexpr MetricDecl kAccessLogDroppedTotal = declare_counter(
 
 // All of the above, for generated documentation and for tests.
 inline constexpr std::array kShared = {
-    &kQueueDepth,           &kQueueDroppedTotal,   &kBusyRejectionsTotal, &kRejectedTotal,
-    &kBusLaggedTotal,       &kTasksSpawnedTotal,   &kTasksAbortedTotal,   &kTasksCanceledTotal,
-    &kTasksPanickedTotal,   &kTasksRestartedTotal, &kIoTimeoutsTotal,     &kBackoffRetriesTotal,
-    &kBreakerState,         &kBreakerOpenTotal,    &kRepairWaitSeconds,   &kLogDroppedTotal,
-    &kAccessLogDroppedTotal};
+    &kQueueDepth,          &kQueueDroppedTotal,    &kWorkAbandonedTotal,  &kBusyRejectionsTotal,
+    &kRejectedTotal,       &kBusLaggedTotal,       &kTasksSpawnedTotal,   &kTasksAbortedTotal,
+    &kTasksCanceledTotal,  &kTasksPanickedTotal,   &kTasksRestartedTotal, &kIoTimeoutsTotal,
+    &kBackoffRetriesTotal, &kBreakerState,         &kBreakerOpenTotal,    &kRepairWaitSeconds,
+    &kLogDroppedTotal,     &kAccessLogDroppedTotal};
 
 }  // namespace ron::runtime::metrics

@@ -1,4 +1,4 @@
-// Mpsc<T>: the bounded queue of a service. See mpsc_core.h for the rules it keeps.
+// Mpsc<T>: the bounded queue of a service. See mpsc_state.h for the rules it keeps.
 #pragma once
 
 #include <expected>
@@ -18,19 +18,19 @@ template <class T>
 class Mpsc {
  public:
   Mpsc(Topology& topology, const ChannelDecl& decl, std::size_t capacity, std::size_t lanes = 1)
-      : core_(capacity, decl.overflow, lanes),
-        live_{&decl, capacity, [this] { return core_.depth(); }},
+      : state_(capacity, decl.overflow, lanes),
+        live_{&decl, capacity, [this] { return state_.depth(); }},
         registration_(topology.add(live_)),
         depth_(topology.meters().gauge_fn(
             metrics::kQueueDepth, {decl.name},
-            [this] { return static_cast<std::int64_t>(core_.depth()); })),
+            [this] { return static_cast<std::int64_t>(state_.depth()); })),
         dropped_(topology.meters().counter(metrics::kQueueDroppedTotal, {decl.name})) {}
   Mpsc(const Mpsc&) = delete;
   Mpsc& operator=(const Mpsc&) = delete;
 
   // Never waits. Full (by the declared policy) and Closed hand the value back; drops are counted.
   std::expected<Sent, SendError<T>> try_send(T value, std::size_t lane = 0) {
-    auto sent = core_.try_send(std::move(value), lane);
+    auto sent = state_.try_send(std::move(value), lane);
     const bool dropped =
         sent ? *sent == Sent::DroppedOldest : sent.error().kind == SendError<T>::Kind::Full;
     if (dropped) dropped_.add();
@@ -40,7 +40,7 @@ class Mpsc {
   // True, and counted as a drop, if try_send would be refused now: lets a producer shed load before
   // it has built the value.
   bool refuse_if_full() noexcept {
-    if (core_.depth() < core_.capacity()) return false;
+    if (state_.depth() < state_.capacity()) return false;
     dropped_.add();
     return true;
   }
@@ -49,7 +49,7 @@ class Mpsc {
   // Cancel-safe: an aborted send has not happened.
   platform::Task<std::expected<void, SendError<T>>> send(T value, Deadline deadline,
                                                          std::size_t lane = 0) {
-    const Waited waited = co_await wait_for(SendOp{&core_, &value, lane}, deadline);
+    const Waited waited = co_await wait_for(SendOp{&state_, &value, lane}, deadline);
     if (waited == Waited::Ready) co_return std::expected<void, SendError<T>>{};
     using Kind = typename SendError<T>::Kind;
     const Kind kind = waited == Waited::Closed ? Kind::Closed : Kind::Full;
@@ -57,51 +57,56 @@ class Mpsc {
     co_return std::unexpected(SendError<T>{kind, std::move(value)});
   }
 
-  // The next item of the lane, or why there is none: Closed (and drained) or TimedOut. Cancel-safe:
-  // no item is lost.
+  // The next item of the lane, or why there is none: Closed (and drained) or TimedOut. A receiver
+  // that never finds the lane empty yields when its core's turn is over. Cancel-safe: no item is
+  // lost.
   platform::Task<std::expected<T, Waited>> recv(Deadline deadline = {}, std::size_t lane = 0) {
+    if (turn_is_over()) co_await platform::Yield();
     std::optional<T> item;
-    const Waited waited = co_await wait_for(RecvOp{&core_, &item, lane}, deadline);
+    const Waited waited = co_await wait_for(RecvOp{&state_, &item, lane}, deadline);
     if (waited != Waited::Ready) co_return std::unexpected(waited);
+    count_item();
     co_return std::move(*item);
   }
   // The same, returning Stopped once a stop is requested and nothing is queued. Cancel-safe.
   platform::Task<std::expected<T, Waited>> recv_or_stop(Shutdown shutdown, std::size_t lane = 0) {
+    if (turn_is_over()) co_await platform::Yield();
     std::optional<T> item;
     const Waited waited =
-        co_await wait_for(RecvOp{&core_, &item, lane}, Deadline(), std::move(shutdown));
+        co_await wait_for(RecvOp{&state_, &item, lane}, Deadline(), std::move(shutdown));
     if (waited != Waited::Ready) co_return std::unexpected(waited);
+    count_item();
     co_return std::move(*item);
   }
 
   std::optional<T> try_recv(std::size_t lane = 0) {
     std::optional<T> item;
-    core_.try_recv(item, lane);
+    state_.try_recv(item, lane);
     return item;
   }
 
-  void close() noexcept { core_.close(); }
-  [[nodiscard]] std::size_t depth() const noexcept { return core_.depth(); }
-  [[nodiscard]] std::size_t capacity() const noexcept { return core_.capacity(); }
+  void close() noexcept { state_.close(); }
+  [[nodiscard]] std::size_t depth() const noexcept { return state_.depth(); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return state_.capacity(); }
 
  private:
-  using Core = MpscCore<T>;
+  using State = MpscState<T>;
   struct SendOp {
-    Core* core;
+    State* state;
     T* value;
     std::size_t lane;
-    Poll poll(platform::Waiter& waiter) { return core->poll_send(*value, waiter, lane); }
-    void forget(platform::Waiter& waiter) noexcept { core->forget_sender(waiter); }
+    Poll poll(platform::Waiter& waiter) { return state->poll_send(*value, waiter, lane); }
+    void forget(platform::Waiter& waiter) noexcept { state->forget_sender(waiter); }
   };
   struct RecvOp {
-    Core* core;
+    State* state;
     std::optional<T>* item;
     std::size_t lane;
-    Poll poll(platform::Waiter& waiter) { return core->poll_recv(*item, waiter, lane); }
-    void forget(platform::Waiter& waiter) noexcept { core->forget_receiver(waiter, lane); }
+    Poll poll(platform::Waiter& waiter) { return state->poll_recv(*item, waiter, lane); }
+    void forget(platform::Waiter& waiter) noexcept { state->forget_receiver(waiter, lane); }
   };
 
-  Core core_;
+  State state_;
   Topology::Live live_;
   Topology::Registration registration_;
   GaugeRegistration depth_;

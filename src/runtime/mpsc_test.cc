@@ -341,5 +341,63 @@ TEST_F(MpscTest, DeliversExactlyOnceUnderAnyOrderOfJobs) {
   }
 }
 
+constexpr std::size_t kItemsPerTurn =
+    platform::Executor::kTurnBytes / platform::Executor::kItemBytes;
+
+platform::Task<void> note_size(const std::vector<int>* seen, std::size_t* size) {
+  *size = seen->size();
+  co_return;
+}
+
+// A full queue keeps its receiver busy for long; what else is ready on the core does not wait for
+// that.
+TEST_F(MpscTest, AReceiverThatAlwaysFindsAnItemGivesWayAfterABoundedNumber) {
+  Mpsc<int> queue(service.topology, kWork, 1000);
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(queue.try_send(i));
+  std::vector<int> seen;
+  std::size_t seen_before_other = 0;
+  Running busy(cores[0], consume(&queue, &seen));
+  Running other(cores[0], note_size(&seen, &seen_before_other));
+  cores.run();
+  EXPECT_TRUE(other.done());
+  EXPECT_LE(seen_before_other, kItemsPerTurn);
+  EXPECT_EQ(seen.size(), 1000U);
+}
+
+platform::Task<void> take_large(Mpsc<int>* queue, std::size_t* taken) {
+  for (;;) {
+    const auto item = co_await queue->recv();
+    if (!item) co_return;
+    ++*taken;
+    platform::Executor::current()->spend(platform::Executor::kTurnBytes);
+  }
+}
+
+TEST_F(MpscTest, WorkThatTakesAWholeTurnIsFollowedByOthers) {
+  Mpsc<int> queue(service.topology, kWork, 10);
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.try_send(i));
+  std::size_t taken = 0;
+  Running busy(cores[0], take_large(&queue, &taken));
+  cores[0].run_one();
+  EXPECT_EQ(taken, 1U);
+  cores.run();
+  EXPECT_EQ(taken, 10U);
+}
+
+// Whoever is aborted while it gives way has taken nothing.
+TEST_F(MpscTest, AnItemIsNotLostWithAReceiverThatGivesWay) {
+  Mpsc<int> queue(service.topology, kWork, 100);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(queue.try_send(i));
+  std::vector<int> seen;
+  {
+    Running aborted(cores[0], consume(&queue, &seen));
+    cores[0].run_one();
+  }
+  EXPECT_EQ(seen.size(), kItemsPerTurn);
+  Running rest(cores[0], consume(&queue, &seen));
+  cores.run();
+  EXPECT_EQ(seen.size(), 100U);
+}
+
 }  // namespace
 }  // namespace ron::runtime

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/oneshot_core.h"
+#include "runtime/oneshot_state.h"
 #include "runtime/waiting.h"
 
 namespace ron::runtime {
@@ -21,11 +21,12 @@ class OneshotSender {
   // sends or drops; must not wait.
   using Tap = std::move_only_function<void(const T*)>;
 
-  explicit OneshotSender(std::shared_ptr<OneshotCore<T>> core) noexcept : core_(std::move(core)) {}
+  explicit OneshotSender(std::shared_ptr<OneshotState<T>> state) noexcept
+      : state_(std::move(state)) {}
   OneshotSender(OneshotSender&&) noexcept = default;
   OneshotSender& operator=(OneshotSender&& other) noexcept {
     drop();
-    core_ = std::move(other.core_);
+    state_ = std::move(other.state_);
     tap_ = std::move(other.tap_);
     return *this;
   }
@@ -37,32 +38,32 @@ class OneshotSender {
 
   // Hands the value back when nobody waits any more.
   std::optional<T> send(T value) && {
-    auto core = std::move(core_);
+    auto state = std::move(state_);
     if (tap_) std::exchange(tap_, {})(&value);
-    return core->send(std::move(value));
+    return state->send(std::move(value));
   }
   // The receiver is gone: the work behind this reply is not wanted.
-  [[nodiscard]] bool abandoned() const noexcept { return core_->abandoned(); }
+  [[nodiscard]] bool abandoned() const noexcept { return state_->abandoned(); }
 
   // For a wait: ready once the receiver is gone.
   class AbandonedOp {
    public:
-    explicit AbandonedOp(const OneshotSender& sender) noexcept : core_(sender.core_) {}
-    Poll poll(platform::Waiter& waiter) { return core_->poll_abandoned(waiter); }
-    void forget(platform::Waiter& waiter) noexcept { core_->forget_sender(waiter); }
+    explicit AbandonedOp(const OneshotSender& sender) noexcept : state_(sender.state_) {}
+    Poll poll(platform::Waiter& waiter) { return state_->poll_abandoned(waiter); }
+    void forget(platform::Waiter& waiter) noexcept { state_->forget_sender(waiter); }
 
    private:
-    std::shared_ptr<OneshotCore<T>> core_;
+    std::shared_ptr<OneshotState<T>> state_;
   };
   [[nodiscard]] AbandonedOp until_abandoned() const noexcept { return AbandonedOp(*this); }
 
  private:
   void drop() noexcept {
-    if (!core_) return;
+    if (!state_) return;
     if (tap_) std::exchange(tap_, {})(nullptr);
-    core_->sender_gone();
+    state_->sender_gone();
   }
-  std::shared_ptr<OneshotCore<T>> core_;
+  std::shared_ptr<OneshotState<T>> state_;
   Tap tap_;
 };
 
@@ -70,36 +71,36 @@ class OneshotSender {
 template <class T>
 class OneshotReceiver {
  public:
-  explicit OneshotReceiver(std::shared_ptr<OneshotCore<T>> core) noexcept
-      : core_(std::move(core)) {}
+  explicit OneshotReceiver(std::shared_ptr<OneshotState<T>> state) noexcept
+      : state_(std::move(state)) {}
   OneshotReceiver(OneshotReceiver&&) noexcept = default;
   OneshotReceiver& operator=(OneshotReceiver&&) = delete;
   ~OneshotReceiver() {
-    if (core_) core_->receiver_gone();
+    if (state_) state_->receiver_gone();
   }
 
   // Closed: the sender went away. Cancel-safe: the value stays until it is received.
   platform::Task<std::expected<T, Waited>> recv(Deadline deadline) {
     std::optional<T> item;
-    const Waited waited = co_await wait_for(RecvOp{core_.get(), &item}, deadline);
+    const Waited waited = co_await wait_for(RecvOp{state_.get(), &item}, deadline);
     if (waited != Waited::Ready) co_return std::unexpected(waited);
     co_return std::move(*item);
   }
 
  private:
   struct RecvOp {
-    OneshotCore<T>* core;
+    OneshotState<T>* state;
     std::optional<T>* item;
-    Poll poll(platform::Waiter& waiter) { return core->poll_recv(*item, waiter); }
-    void forget(platform::Waiter& waiter) noexcept { core->forget(waiter); }
+    Poll poll(platform::Waiter& waiter) { return state->poll_recv(*item, waiter); }
+    void forget(platform::Waiter& waiter) noexcept { state->forget(waiter); }
   };
-  std::shared_ptr<OneshotCore<T>> core_;
+  std::shared_ptr<OneshotState<T>> state_;
 };
 
 template <class T>
 std::pair<OneshotSender<T>, OneshotReceiver<T>> oneshot() {
-  auto core = std::make_shared<OneshotCore<T>>();
-  return {OneshotSender<T>(core), OneshotReceiver<T>(core)};
+  auto state = std::make_shared<OneshotState<T>>();
+  return {OneshotSender<T>(state), OneshotReceiver<T>(state)};
 }
 
 }  // namespace ron::runtime

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "runtime/semaphore_core.h"
+#include "runtime/semaphore_state.h"
 #include "runtime/waiting.h"
 
 namespace ron::runtime {
@@ -59,7 +59,7 @@ class Limit {
 // A limit that may be waited for under a deadline.
 class Semaphore {
  public:
-  explicit Semaphore(std::size_t permits) : core_(permits) {}
+  explicit Semaphore(std::size_t permits) : state_(permits) {}
 
   class [[nodiscard]] Permit {
    public:
@@ -71,7 +71,7 @@ class Semaphore {
       return *this;
     }
     ~Permit() {
-      if (semaphore_ != nullptr) semaphore_->core_.release();
+      if (semaphore_ != nullptr) semaphore_->state_.release();
     }
     explicit operator bool() const noexcept { return semaphore_ != nullptr; }
 
@@ -79,21 +79,21 @@ class Semaphore {
     Semaphore* semaphore_ = nullptr;
   };
 
-  Permit try_acquire() noexcept { return core_.try_acquire() ? Permit(this) : Permit(); }
+  Permit try_acquire() noexcept { return state_.try_acquire() ? Permit(this) : Permit(); }
   // An empty permit when the deadline passes first. Cancel-safe: an aborted wait holds nothing.
   platform::Task<Permit> acquire(Deadline deadline) {
-    const Waited waited = co_await wait_for(AcquireOp{&core_}, deadline);
+    const Waited waited = co_await wait_for(AcquireOp{&state_}, deadline);
     co_return waited == Waited::Ready ? Permit(this) : Permit();
   }
-  [[nodiscard]] std::size_t free() const noexcept { return core_.free(); }
+  [[nodiscard]] std::size_t free() const noexcept { return state_.free(); }
 
  private:
   struct AcquireOp {
-    SemaphoreCore<>* core;
-    Poll poll(platform::Waiter& waiter) noexcept { return core->poll_acquire(waiter); }
-    void forget(platform::Waiter& waiter) noexcept { core->forget(waiter); }
+    SemaphoreState<>* state;
+    Poll poll(platform::Waiter& waiter) noexcept { return state->poll_acquire(waiter); }
+    void forget(platform::Waiter& waiter) noexcept { state->forget(waiter); }
   };
-  SemaphoreCore<> core_;
+  SemaphoreState<> state_;
 };
 
 }  // namespace ron::runtime

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string_view>
 
-#include "runtime/watch_core.h"
+#include "runtime/watch_state.h"
 
 namespace ron::runtime {
 
@@ -32,23 +32,23 @@ constexpr std::string_view name(StopReason reason) noexcept {
 
 class Shutdown {
  public:
-  Shutdown() : core_(std::make_shared<Core>(StopReason::None)) {}
+  Shutdown() : state_(std::make_shared<State>(StopReason::None)) {}
 
   // The first reason stays. Any thread.
-  void trigger(StopReason reason) { core_->set_if(Core::kInitialVersion, reason); }
+  void trigger(StopReason reason) { state_->set_if(State::kInitialVersion, reason); }
   [[nodiscard]] bool requested() const { return reason() != StopReason::None; }
-  [[nodiscard]] StopReason reason() const { return core_->get().value; }
+  [[nodiscard]] StopReason reason() const { return state_->get().value; }
 
   // For waits: true when requested, else the waiter is linked.
   bool poll(platform::Waiter& waiter) const {
-    return core_->poll_changed(Core::kInitialVersion, waiter) == Poll::Ready;
+    return state_->poll_changed(State::kInitialVersion, waiter) == Poll::Ready;
   }
-  void forget(platform::Waiter& waiter) const noexcept { core_->forget(waiter); }
+  void forget(platform::Waiter& waiter) const noexcept { state_->forget(waiter); }
 
  private:
-  using Core = WatchCore<StopReason>;
+  using State = WatchState<StopReason>;
 
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace ron::runtime

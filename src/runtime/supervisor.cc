@@ -53,16 +53,16 @@ class Supervisor::Child {
 
   // Waits until the child's body has been called for the first time.
   struct EnteredOp {
-    WatchCore<bool>* entered;
+    WatchState<bool>* entered;
     Poll poll(platform::Waiter& waiter) const {
-      return entered->poll_changed(WatchCore<bool>::kInitialVersion, waiter);
+      return entered->poll_changed(WatchState<bool>::kInitialVersion, waiter);
     }
     void forget(platform::Waiter& waiter) const noexcept { entered->forget(waiter); }
   };
 
   ChildBody entering() {
     return [this](Shutdown token) {
-      entered.set_if(WatchCore<bool>::kInitialVersion, true);
+      entered.set_if(WatchState<bool>::kInitialVersion, true);
       return body(std::move(token));
     };
   }
@@ -76,7 +76,7 @@ class Supervisor::Child {
   Counter& restarted;
   Shutdown shutdown;
   ChildGate<> gate;
-  WatchCore<bool> entered{false};
+  WatchState<bool> entered{false};
   std::shared_ptr<ChildRun> run;  // the run under way
   std::deque<platform::TimePoint> failures;
 };

@@ -2,7 +2,7 @@
 //
 // `Op` is a small value with `Poll poll(Waiter&)` and `void forget(Waiter&)`. The loop owns the
 // waiter and forgets it when the frame dies, so every operation built on it is cancel-safe: an
-// aborted caller has consumed nothing, and a wake-up it had been given is passed on by the core.
+// aborted caller has consumed nothing, and a wake-up it had been given is passed on to the next.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "platform/wait.h"
 #include "runtime/deadline.h"
 #include "runtime/lock.h"
-#include "runtime/mpsc_core.h"
+#include "runtime/mpsc_state.h"
 #include "runtime/shutdown.h"
 
 namespace ron::runtime {
@@ -34,6 +34,17 @@ class WaiterGuard {
   Op& op_;
   platform::Waiter waiter_;
 };
+
+// Before the next item is taken, by whoever takes item after item: one that always finds something
+// lets its core's others have their turn after a bounded number of them. Cancel-safe.
+//
+//   if (turn_is_over()) co_await platform::Yield();
+//
+// And after one was taken.
+inline bool turn_is_over() noexcept { return platform::Executor::current()->turn_is_over(); }
+inline void count_item() noexcept {
+  platform::Executor::current()->spend(platform::Executor::kItemBytes);
+}
 
 // Waits until the operation is ready or closed, or the deadline passes. Cancel-safe.
 template <class Op>

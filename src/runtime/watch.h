@@ -6,7 +6,7 @@
 
 #include "runtime/topology.h"
 #include "runtime/waiting.h"
-#include "runtime/watch_core.h"
+#include "runtime/watch_state.h"
 
 namespace ron::runtime {
 
@@ -15,15 +15,15 @@ template <class T>
 class Watch {
  public:
   Watch(Topology& topology, const ChannelDecl& decl, T initial)
-      : core_(std::move(initial)),
+      : state_(std::move(initial)),
         live_{&decl, 1, [] { return std::size_t{1}; }},
         registration_(topology.add(live_)) {}
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  void set(T value) { core_.set(std::move(value)); }
-  [[nodiscard]] T get() const { return core_.get().value; }
-  void close() noexcept { core_.close(); }
+  void set(T value) { state_.set(std::move(value)); }
+  [[nodiscard]] T get() const { return state_.get().value; }
+  void close() noexcept { state_.close(); }
 
   // One reader's memory of what it has seen.
   class Receiver {
@@ -33,11 +33,11 @@ class Watch {
     // Waits for a version newer than the last one seen here. Ready, Closed, TimedOut or Stopped.
     // Cancel-safe.
     platform::Task<Waited> changed(Deadline deadline, Shutdown shutdown) {
-      return wait_for(ChangedOp{&owner_->core_, seen_}, deadline, std::move(shutdown));
+      return wait_for(ChangedOp{&owner_->state_, seen_}, deadline, std::move(shutdown));
     }
     // The latest value, which counts as seen.
     T see() {
-      auto versioned = owner_->core_.get();
+      auto versioned = owner_->state_.get();
       seen_ = versioned.version;
       return std::move(versioned.value);
     }
@@ -50,13 +50,13 @@ class Watch {
 
  private:
   struct ChangedOp {
-    WatchCore<T>* core;
+    WatchState<T>* state;
     std::uint64_t seen;
-    Poll poll(platform::Waiter& waiter) { return core->poll_changed(seen, waiter); }
-    void forget(platform::Waiter& waiter) noexcept { core->forget(waiter); }
+    Poll poll(platform::Waiter& waiter) { return state->poll_changed(seen, waiter); }
+    void forget(platform::Waiter& waiter) noexcept { state->forget(waiter); }
   };
 
-  WatchCore<T> core_;
+  WatchState<T> state_;
   Topology::Live live_;
   Topology::Registration registration_;
 };

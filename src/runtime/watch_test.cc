@@ -26,13 +26,13 @@ TEST_F(WatchTest, LastWriteWins) {
   EXPECT_EQ(config.get(), "b");
 }
 
-TEST(WatchCore, SetIfRefusesWhenSomebodyWasFirst) {
-  WatchCore<int> core(0);
-  EXPECT_TRUE(core.set_if(WatchCore<int>::kInitialVersion, 1));
-  EXPECT_FALSE(core.set_if(WatchCore<int>::kInitialVersion, 2));
-  EXPECT_EQ(core.get().value, 1);
-  EXPECT_TRUE(core.set_if(core.get().version, 3));
-  EXPECT_EQ(core.get().value, 3);
+TEST(WatchState, SetIfRefusesWhenSomebodyWasFirst) {
+  WatchState<int> state(0);
+  EXPECT_TRUE(state.set_if(WatchState<int>::kInitialVersion, 1));
+  EXPECT_FALSE(state.set_if(WatchState<int>::kInitialVersion, 2));
+  EXPECT_EQ(state.get().value, 1);
+  EXPECT_TRUE(state.set_if(state.get().version, 3));
+  EXPECT_EQ(state.get().value, 3);
 }
 
 TEST_F(WatchTest, WaitsForSomethingNewer) {

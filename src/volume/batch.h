@@ -77,7 +77,8 @@ class Batch {
   base::Buffer chunk_;
   std::size_t chunk_used_ = 0;
   std::size_t chunk_bytes_ = kFirstChunkBytes;
-  std::vector<std::move_only_function<void(const base::Error*)>> answers_;  // at most kBatchJobs
+  std::vector<std::move_only_function<void(const base::Error*)>>
+      answers_;  // at most kBatchCommands
 };
 
 // The same bytes in whole pages, filled up with zeros, as a direct file wants them. Copies all: for

@@ -21,14 +21,18 @@ constexpr base::Duration kProbeEvery = 1s;
 base::Error recovering_error() { return {Code::Degraded, "the volume's index is being made anew"}; }
 
 // Frees space or needs next to none: allowed when the disk is full.
-bool frees_space(const Job& job) noexcept {
-  return !std::holds_alternative<PutJob>(job) && !std::holds_alternative<PartJob>(job) &&
-         !std::holds_alternative<BeginJob>(job) && !std::holds_alternative<CommitJob>(job);
+bool frees_space(const Command& command) noexcept {
+  return !std::holds_alternative<PutCommand>(command) &&
+         !std::holds_alternative<PartCommand>(command) &&
+         !std::holds_alternative<BeginCommand>(command) &&
+         !std::holds_alternative<CommitCommand>(command);
 }
 
-bool runs_between(const Job& job) noexcept {
-  return std::holds_alternative<SealJob>(job) || std::holds_alternative<PauseJob>(job) ||
-         std::holds_alternative<LinkJob>(job) || std::holds_alternative<DropJob>(job);
+bool runs_between(const Command& command) noexcept {
+  return std::holds_alternative<SealCommand>(command) ||
+         std::holds_alternative<PauseCommand>(command) ||
+         std::holds_alternative<LinkCommand>(command) ||
+         std::holds_alternative<DropCommand>(command);
 }
 
 base::Buffer buffer_of(std::string_view text) {
@@ -56,17 +60,17 @@ Task<void> Committer::run(runtime::Shutdown shutdown) {
   if (writing_) co_await abandon_segment();
   while (!deferred_.empty()) co_await commit(std::exchange(deferred_, {}));
   for (;;) {
-    std::optional<Job> job = co_await first_job(shutdown);
-    if (!job) break;
-    if (!runs_between(*job)) {
-      Jobs jobs;
-      has_arrived(*job);
-      jobs.push_back(std::move(*job));
-      job = co_await gather(&jobs);
-      co_await commit(std::move(jobs));
+    std::optional<Command> command = co_await first_job(shutdown);
+    if (!command) break;
+    if (!runs_between(*command)) {
+      Commands commands;
+      has_arrived(*command);
+      commands.push_back(std::move(*command));
+      command = co_await gather(&commands);
+      co_await commit(std::move(commands));
       while (!deferred_.empty()) co_await commit(std::exchange(deferred_, {}));
     }
-    if (job) co_await between(std::move(*job));
+    if (command) co_await between(std::move(*command));
   }
   co_await leave_segment();
   // What failed, and perhaps could not be cut off, shall not be back after the next start.
@@ -74,64 +78,64 @@ Task<void> Committer::run(runtime::Shutdown shutdown) {
   static_cast<void>(co_await flush_index());
 }
 
-// The next job, or nothing when it is time to stop. While writes fail, what keeps them from working
-// is tried every second, so that health recovers without traffic.
-Task<std::optional<Job>> Committer::first_job(runtime::Shutdown shutdown) {
+// The next command, or nothing when it is time to stop. While writes fail, what keeps them from
+// working is tried every second, so that health recovers without traffic.
+Task<std::optional<Command>> Committer::first_job(runtime::Shutdown shutdown) {
   for (;;) {
     const bool troubled = !state_->recovering() && !state_->health().writable;
     if (!troubled) {
-      auto job = co_await jobs_->recv_or_stop(shutdown);
-      if (!job) co_return std::nullopt;
-      co_return std::move(*job);
+      auto command = co_await commands_->recv_or_stop(shutdown);
+      if (!command) co_return std::nullopt;
+      co_return std::move(*command);
     }
-    auto job = co_await jobs_->recv(runtime::Deadline::in(kProbeEvery));
-    if (job) co_return std::move(*job);
-    if (job.error() == runtime::Waited::Closed || shutdown.requested()) co_return std::nullopt;
+    auto command = co_await commands_->recv(runtime::Deadline::in(kProbeEvery));
+    if (command) co_return std::move(*command);
+    if (command.error() == runtime::Waited::Closed || shutdown.requested()) co_return std::nullopt;
     co_await probe();
   }
 }
 
-Task<std::optional<Job>> Committer::gather(Jobs* jobs) {
+Task<std::optional<Command>> Committer::gather(Commands* commands) {
   const runtime::Deadline window = runtime::Deadline::in(state_->tuning().commit_window);
   std::uint64_t bytes = 0;
-  for (const Job& job : *jobs) bytes += payload_bytes(job);
-  while (jobs->size() < kBatchJobs && bytes < kBatchBytes) {
-    std::optional<Job> job = jobs_->try_recv();
-    if (!job) {
+  for (const Command& command : *commands) bytes += payload_bytes(command);
+  while (commands->size() < kBatchCommands && bytes < kBatchBytes) {
+    std::optional<Command> command = commands_->try_recv();
+    if (!command) {
       const ComingWrites* const coming = state_->options().coming_writes;
       const bool more = coming != nullptr && coming->any();
       if (!more || window.passed()) break;
-      auto received = co_await jobs_->recv(window);
+      auto received = co_await commands_->recv(window);
       if (!received) break;
-      job = std::move(*received);
+      command = std::move(*received);
     }
-    if (runs_between(*job)) co_return job;
-    has_arrived(*job);
-    bytes += payload_bytes(*job);
-    jobs->push_back(std::move(*job));
+    if (runs_between(*command)) co_return command;
+    has_arrived(*command);
+    bytes += payload_bytes(*command);
+    commands->push_back(std::move(*command));
   }
   co_return std::nullopt;
 }
 
-Task<void> Committer::commit(Jobs jobs) {
+Task<void> Committer::commit(Commands commands) {
   if (state_->recovering()) {
-    for (Job& job : jobs) refuse(std::move(job), recovering_error());
+    for (Command& command : commands) refuse(std::move(command), recovering_error());
     co_return;
   }
   std::uint64_t needed = 0;
-  for (const Job& job : jobs) needed += payload_bytes(job);
+  for (const Command& command : commands) needed += payload_bytes(command);
   auto room = co_await check_space(needed);
   if (!room) {
     const base::Error why = note_failure(room.error());
-    Jobs allowed;
-    for (Job& job : jobs) {
-      if (frees_space(job)) {
-        allowed.push_back(std::move(job));
+    Commands allowed;
+    for (Command& command : commands) {
+      if (frees_space(command)) {
+        allowed.push_back(std::move(command));
       } else {
-        refuse(std::move(job), why);
+        refuse(std::move(command), why);
       }
     }
-    jobs = std::move(allowed);
+    commands = std::move(allowed);
   }
   const std::uint64_t offset = file_ ? end_.offset : 0;
   if (offset != 0 && offset + needed > state_->options().segment_bytes) co_await leave_segment();
@@ -143,7 +147,7 @@ Task<void> Committer::commit(Jobs jobs) {
   const IndexPtr index = state_->index();
   Batch batch(Draft(index.get(), &state_->ledger()), state_->identity.seal, after,
               large || page_is_full_);
-  auto done = co_await plan_all(&jobs, &batch);
+  auto done = co_await plan_all(&commands, &batch);
   if (done && must_close_ && !batch.has_records()) done = co_await close_log();
   if (done && !batch.draft().empty()) done = co_await write(&batch, large);
   if (!done) {
@@ -154,7 +158,7 @@ Task<void> Committer::commit(Jobs jobs) {
       done = base::fail(note_failure(done.error()));
     }
     batch.answer_all(&done.error());
-    for (Job& job : jobs) refuse(std::move(job), done.error());
+    for (Command& command : commands) refuse(std::move(command), done.error());
     co_return;
   }
   if (room && batch.has_records()) state_->set_write_trouble("");
@@ -163,20 +167,20 @@ Task<void> Committer::commit(Jobs jobs) {
   if (much) static_cast<void>(co_await flush_index());
 }
 
-// Plans every job; `jobs` keeps those that were not. Deferred ones wait for the next batch.
-Task<Result<void>> Committer::plan_all(Jobs* jobs, Batch* batch) {
-  for (std::size_t i = 0; i < jobs->size(); ++i) {
-    auto planned = co_await plan(state_, batch, &(*jobs)[i]);
+// Plans every command; `commands` keeps those that were not. Deferred ones wait for the next batch.
+Task<Result<void>> Committer::plan_all(Commands* commands, Batch* batch) {
+  for (std::size_t i = 0; i < commands->size(); ++i) {
+    auto planned = co_await plan(state_, batch, &(*commands)[i]);
     if (!planned) {
-      jobs->erase(jobs->begin(), jobs->begin() + static_cast<std::ptrdiff_t>(i));
+      commands->erase(commands->begin(), commands->begin() + static_cast<std::ptrdiff_t>(i));
       co_return base::fail(std::move(planned.error()));
     }
     if (*planned == Planned::Deferred) {
       // Whatever follows waits too: it may depend on this one.
-      for (; i < jobs->size(); ++i) deferred_.push_back(std::move((*jobs)[i]));
+      for (; i < commands->size(); ++i) deferred_.push_back(std::move((*commands)[i]));
     }
   }
-  jobs->clear();
+  commands->clear();
   co_return Result<void>();
 }
 
@@ -363,17 +367,17 @@ Task<Result<void>> Committer::flush_index() {
   co_return flushed;
 }
 
-Task<void> Committer::between(Job job) {
-  if (auto* seal = std::get_if<SealJob>(&job)) {
+Task<void> Committer::between(Command command) {
+  if (auto* seal = std::get_if<SealCommand>(&command)) {
     co_await leave_segment();
     std::move(seal->reply).send(true);
-  } else if (auto* pause = std::get_if<PauseJob>(&job)) {
+  } else if (auto* pause = std::get_if<PauseCommand>(&command)) {
     co_await leave_segment();
     std::move(pause->reply).send(true);
-  } else if (auto* linked = std::get_if<LinkJob>(&job)) {
+  } else if (auto* linked = std::get_if<LinkCommand>(&command)) {
     Result<bool> done = co_await link(linked);
     std::move(linked->reply).send(std::move(done));
-  } else if (auto* dropped = std::get_if<DropJob>(&job)) {
+  } else if (auto* dropped = std::get_if<DropCommand>(&command)) {
     Result<bool> done = co_await drop(dropped);
     std::move(dropped->reply).send(std::move(done));
   }
@@ -382,17 +386,17 @@ Task<void> Committer::between(Job job) {
 // Whatever is written from now on is in a new segment. The head of a last one, which is nobody
 // else's, closes the log of the directory where it ends now. Sharing a file with the directory
 // costs nothing: what counts of it never changes, and what does not is told by the heads.
-Task<Result<bool>> Committer::link(LinkJob* job) {
+Task<Result<bool>> Committer::link(LinkCommand* command) {
   if (state_->recovering()) co_return base::fail(recovering_error());
   co_await leave_segment();
   platform::Disk& disk = state_->host().disk;
   for (const SegmentPtr& segment : state_->segments()) {
     auto linked = co_await disk.link(state_->segment_path(segment->number),
-                                     job->directory + "/" + segment_name(segment->number));
+                                     command->directory + "/" + segment_name(segment->number));
     if (!linked) co_return base::fail(std::move(linked.error()));
   }
   const SegmentHead head{state_->identity, next_segment_, end_};
-  auto file = co_await disk.open(job->directory + "/" + segment_name(next_segment_),
+  auto file = co_await disk.open(command->directory + "/" + segment_name(next_segment_),
                                  {platform::OpenMode::CreateNew, false});
   if (!file) co_return base::fail(std::move(file.error()));
   auto written = co_await (*file)->write_at(0, buffer_of(encode(head)));
@@ -405,31 +409,31 @@ Task<Result<bool>> Committer::link(LinkJob* job) {
 // Removes a segment that nobody needs. As long as its file may be found again, after a refusal or a
 // power cut, the segment exists for everyone: a tombstone elsewhere may still have to outweigh what
 // it holds. Its own may be forgotten before, since they lie beside what they outweigh.
-Task<Result<bool>> Committer::drop(DropJob* job) {
+Task<Result<bool>> Committer::drop(DropCommand* command) {
   if (state_->recovering()) co_return base::fail(recovering_error());
-  const SegmentPtr segment = state_->segment(job->segment);
-  if (segment == nullptr || segment->set_aside || (file_ && segment_ == job->segment)) {
+  const SegmentPtr segment = state_->segment(command->segment);
+  if (segment == nullptr || segment->set_aside || (file_ && segment_ == command->segment)) {
     co_return base::fail(Code::PreconditionFailed, "the segment is in use");
   }
   const IndexPtr index = state_->index();
   Draft forgotten(index.get(), &state_->ledger());
-  for (const DropJob::Tombstone& tombstone : job->tombstones) {
+  for (const DropCommand::Tombstone& tombstone : command->tombstones) {
     auto done = co_await forgotten.forget(&tombstone.record, tombstone.place);
     if (!done) co_return base::fail(std::move(done.error()));
   }
-  if (forgotten.live_bytes(job->segment) != 0) {
+  if (forgotten.live_bytes(command->segment) != 0) {
     co_return base::fail(Code::PreconditionFailed, "the segment still holds what counts");
   }
   auto done = co_await remove_void_bytes(segment);
   if (done) done = co_await write_index(&forgotten);
   if (done) done = co_await flush_index();
-  if (done) done = co_await unlink(job->segment);
+  if (done) done = co_await unlink(command->segment);
   if (!done) co_return base::fail(std::move(done.error()));
   Draft dropped(index.get(), &state_->ledger());
-  dropped.drop_segment(job->segment);
+  dropped.drop_segment(command->segment);
   done = co_await write_index(&dropped);
   if (!done) co_return base::fail(std::move(done.error()));
-  state_->remove_segment(job->segment);
+  state_->remove_segment(command->segment);
   co_return true;
 }
 

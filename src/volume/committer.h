@@ -15,7 +15,7 @@
 #include "runtime/mpsc.h"
 #include "runtime/shutdown.h"
 #include "volume/batch.h"
-#include "volume/jobs.h"
+#include "volume/commands.h"
 #include "volume/state.h"
 
 namespace ron::volume {
@@ -23,7 +23,8 @@ namespace ron::volume {
 // One run() at a time, on one executor. The state and the channel outlive it.
 class Committer {
  public:
-  Committer(VolumeState* state, runtime::Mpsc<Job>* jobs) : state_(state), jobs_(jobs) {}
+  Committer(VolumeState* state, runtime::Mpsc<Command>* commands)
+      : state_(state), commands_(commands) {}
   Committer(const Committer&) = delete;
   Committer& operator=(const Committer&) = delete;
 
@@ -35,13 +36,13 @@ class Committer {
   platform::Task<void> run(runtime::Shutdown shutdown);
 
  private:
-  using Jobs = std::vector<Job>;
+  using Commands = std::vector<Command>;
 
-  platform::Task<std::optional<Job>> first_job(runtime::Shutdown shutdown);
-  // Fills `jobs`; the job that must run between batches, if one ended the gathering.
-  platform::Task<std::optional<Job>> gather(Jobs* jobs);
-  platform::Task<void> commit(Jobs jobs);
-  platform::Task<base::Result<void>> plan_all(Jobs* jobs, Batch* batch);
+  platform::Task<std::optional<Command>> first_job(runtime::Shutdown shutdown);
+  // Fills `commands`; the command that must run between batches, if one ended the gathering.
+  platform::Task<std::optional<Command>> gather(Commands* commands);
+  platform::Task<void> commit(Commands commands);
+  platform::Task<base::Result<void>> plan_all(Commands* commands, Batch* batch);
   platform::Task<base::Result<void>> write(Batch* batch, bool large);
   platform::Task<base::Result<void>> write_log(Batch* batch, bool large);
   // Makes the changes visible: in the index first, then in the ledger.
@@ -57,16 +58,16 @@ class Committer {
   platform::Task<base::Result<void>> close_log();
   base::Error note_failure(const base::Error& error);
 
-  platform::Task<void> between(Job job);
-  platform::Task<base::Result<bool>> link(LinkJob* job);
-  platform::Task<base::Result<bool>> drop(DropJob* job);
+  platform::Task<void> between(Command command);
+  platform::Task<base::Result<bool>> link(LinkCommand* command);
+  platform::Task<base::Result<bool>> drop(DropCommand* command);
   platform::Task<base::Result<void>> remove_void_bytes(SegmentPtr segment);
   platform::Task<base::Result<void>> unlink(std::uint64_t segment);
   platform::Task<base::Result<void>> flush_index();
 
   VolumeState* state_;
-  runtime::Mpsc<Job>* jobs_;
-  std::vector<Job> deferred_;  // at most a batch of them, and first in the next
+  runtime::Mpsc<Command>* commands_;
+  std::vector<Command> deferred_;  // at most a batch of them, and first in the next
 
   // The segment written to; none when the next write begins one.
   std::shared_ptr<platform::File> file_;

@@ -66,8 +66,9 @@ std::vector<std::uint64_t> Compactor::candidates(bool everything) const {
 Task<Result<std::uint64_t>> Compactor::pass(bool everything, runtime::Shutdown shutdown) {
   if (everything) {
     stuck_.clear();
-    auto sealed = co_await ask<bool>(
-        jobs_, shutdown, [](Reply<bool> reply) { return Job(SealJob{std::move(reply)}); });
+    auto sealed = co_await ask<bool>(commands_, shutdown, [](Reply<bool> reply) {
+      return Command(SealCommand{std::move(reply)});
+    });
     if (!sealed) co_return base::fail(std::move(sealed.error()));
   }
   std::uint64_t removed = 0;
@@ -144,8 +145,9 @@ Task<Result<bool>> Compactor::compact(std::uint64_t number, runtime::Shutdown sh
     if (!kept) co_return base::fail(std::move(kept.error()));
   }
   auto dropped = co_await ask<bool>(
-      jobs_, shutdown, [number, gone = std::move(findings->tombstones)](Reply<bool> reply) mutable {
-        return Job(DropJob{number, std::move(gone), std::move(reply)});
+      commands_, shutdown,
+      [number, gone = std::move(findings->tombstones)](Reply<bool> reply) mutable {
+        return Command(DropCommand{number, std::move(gone), std::move(reply)});
       });
   if (!dropped && dropped.error().code == Code::PreconditionFailed) {
     stuck_.insert(number);  // something that counts was not found: a scrub will tell what
@@ -210,10 +212,10 @@ Task<Result<Compactor::Findings>> Compactor::copy_live(SegmentPtr segment, std::
 
 Task<Result<void>> Compactor::flush(std::vector<Copy>* copies, runtime::Shutdown shutdown) {
   if (copies->empty()) co_return Result<void>();
-  auto copied = co_await ask<bool>(jobs_, shutdown,
-                                   [batch = std::exchange(*copies, {})](Reply<bool> reply) mutable {
-                                     return Job(CopyJob{std::move(batch), std::move(reply)});
-                                   });
+  auto copied = co_await ask<bool>(
+      commands_, shutdown, [batch = std::exchange(*copies, {})](Reply<bool> reply) mutable {
+        return Command(CopyCommand{std::move(batch), std::move(reply)});
+      });
   if (!copied) co_return base::fail(std::move(copied.error()));
   co_return Result<void>();
 }
@@ -233,8 +235,8 @@ Task<Result<std::uint64_t>> Compactor::expire(std::int64_t now_unix_s, runtime::
       if (!id || !entry || entry->state != UploadEntry::State::Open) continue;
       if (entry->expires_unix_s == 0 || entry->expires_unix_s > now_unix_s) continue;
       const UploadId upload = *id;
-      auto aborted = co_await ask<bool>(jobs_, shutdown, [upload](Reply<bool> reply) {
-        return Job(AbortJob{upload, std::move(reply)});
+      auto aborted = co_await ask<bool>(commands_, shutdown, [upload](Reply<bool> reply) {
+        return Command(AbortCommand{upload, std::move(reply)});
       });
       ended += aborted ? 1 : 0;
     }

@@ -13,18 +13,18 @@
 #include "platform/task.h"
 #include "runtime/mpsc.h"
 #include "runtime/shutdown.h"
-#include "volume/jobs.h"
+#include "volume/commands.h"
 #include "volume/reader.h"
 #include "volume/state.h"
 
 namespace ron::volume {
 
-// One run() at a time, on any executor. Copies travel in jobs of at most kCopyBytes, one at a time,
-// so that clients' writes wait for little. State, channel and reader outlive it.
+// One run() at a time, on any executor. Copies travel in commands of at most kCopyBytes, one at a
+// time, so that clients' writes wait for little. State, channel and reader outlive it.
 class Compactor {
  public:
-  Compactor(VolumeState* state, runtime::Mpsc<Job>* jobs, Reader* reader)
-      : state_(state), jobs_(jobs), reader_(reader) {}
+  Compactor(VolumeState* state, runtime::Mpsc<Command>* commands, Reader* reader)
+      : state_(state), commands_(commands), reader_(reader) {}
   Compactor(const Compactor&) = delete;
   Compactor& operator=(const Compactor&) = delete;
 
@@ -44,7 +44,7 @@ class Compactor {
   static constexpr std::size_t kCopyRecords = 64;
 
   struct Findings {
-    std::vector<DropJob::Tombstone> tombstones;  // nobody needs them any more
+    std::vector<DropCommand::Tombstone> tombstones;  // nobody needs them any more
     // Places without a record, from and to: padding, or a record whose head has rotted.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps;
     bool stuck = false;  // something that counts cannot be copied
@@ -65,22 +65,22 @@ class Compactor {
   platform::Task<base::Result<void>> flush(std::vector<Copy>* copies, runtime::Shutdown shutdown);
 
   VolumeState* state_;
-  runtime::Mpsc<Job>* jobs_;
+  runtime::Mpsc<Command>* commands_;
   Reader* reader_;
   std::atomic<bool> requested_ = false;
   std::set<std::uint64_t> stuck_;  // segments that hold damage, or cannot be read whole
 };
 
-// Submits a job that is made with the reply it owes, and waits for the answer: StorageBusy when the
-// queue stays full, Canceled when the volume or the caller is stopping. Cancel-safe: the job may
-// still happen.
+// Submits a command that is made with the reply it owes, and waits for the answer: StorageBusy when
+// the queue stays full, Canceled when the volume or the caller is stopping. Cancel-safe: the
+// command may still happen.
 template <class T, class Make>
-platform::Task<base::Result<T>> ask(runtime::Mpsc<Job>* jobs, runtime::Shutdown shutdown,
+platform::Task<base::Result<T>> ask(runtime::Mpsc<Command>* commands, runtime::Shutdown shutdown,
                                     Make make) {
   constexpr base::Duration kQueueWait = std::chrono::seconds(10);
   constexpr base::Duration kLookEvery = std::chrono::seconds(1);
   auto [sender, receiver] = runtime::oneshot<base::Result<T>>();
-  auto sent = co_await jobs->send(make(std::move(sender)), runtime::Deadline::in(kQueueWait));
+  auto sent = co_await commands->send(make(std::move(sender)), runtime::Deadline::in(kQueueWait));
   if (!sent) co_return base::fail(base::Code::StorageBusy, "the volume's queue of writes is full");
   for (;;) {
     auto answer = co_await receiver.recv(runtime::Deadline::in(kLookEvery));

@@ -65,7 +65,7 @@ TEST(DiskVolume, NothingIsServedUnderAnotherAddressThanItsOwn) {
   ASSERT_TRUE(put_empty(b3::hash({})).get().has_value());
   ASSERT_TRUE(put_empty(wrong).get().has_value());  // as damage of the index might have it
   EXPECT_TRUE(get(machine, life.volume(), b3::hash({})).has_value());
-  EXPECT_EQ(run(machine, life.volume().locate(wrong)).error().code, Code::IntegrityFail);
+  EXPECT_EQ(run(machine, life.volume().locate(wrong, {})).error().code, Code::IntegrityFail);
   EXPECT_TRUE(eventually(machine, [&] { return life.volume().stats().quarantined == 1; }));
 }
 
@@ -217,7 +217,7 @@ TEST(Compactor, GivesSpaceBackAndKeepsWhatCounts) {
   std::vector<std::vector<std::byte>> objects;
   for (std::uint64_t i = 0; i < 20; ++i) objects.push_back(sample_bytes(50'000, i));
   for (const auto& object : objects) static_cast<void>(put(machine, life.volume(), object).get());
-  const auto located = run(machine, life.volume().locate(b3::hash(objects[0])));
+  const auto located = run(machine, life.volume().locate(b3::hash(objects[0]), {}));
   for (std::size_t i = 0; i < 20; i += 2) {
     static_cast<void>(remove(machine, life.volume(), b3::hash(objects[i])).get());
   }
@@ -230,7 +230,7 @@ TEST(Compactor, GivesSpaceBackAndKeepsWhatCounts) {
     EXPECT_EQ(read.has_value(), i % 2 == 1) << i;
   }
   // Whoever had found an object before can still read it; its space comes back afterwards.
-  const auto piece = run(machine, life.volume().read(*located, 0, 100));
+  const auto piece = run(machine, life.volume().read(*located, 0, 100, {}));
   EXPECT_TRUE(piece.has_value());
   EXPECT_LT(machine.node.disk().used_bytes(), used - 5 * 50'000);
 }
@@ -348,7 +348,7 @@ TEST(DiskVolume, ListsInOrderOfAddress) {
   std::vector<base::ObjectId> seen;
   std::optional<base::ObjectId> after;
   for (;;) {
-    const auto page = run(machine, life.volume().list(after, 4));
+    const auto page = run(machine, life.volume().list(after, 4, {}));
     ASSERT_TRUE(page.has_value());
     for (const auto& listed : *page) seen.push_back(listed.id);
     if (page->empty()) break;

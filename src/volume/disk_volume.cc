@@ -22,13 +22,13 @@ DiskVolume::DiskVolume(platform::Host host, runtime::Topology& topology,
                        const runtime::LockDecl& lock_decl, Options options, OnCorrupt on_corrupt,
                        OnTrouble on_trouble)
     : state_(host, std::move(options), lock_decl),
-      jobs_(topology, commit_decl, commit_capacity),
+      commands_(topology, commit_decl, commit_capacity),
       recovery_(&state_),
-      committer_(&state_, &jobs_),
-      reader_(&state_, &jobs_, lock_decl),
-      compactor_(&state_, &jobs_, &reader_),
+      committer_(&state_, &commands_),
+      reader_(&state_, &commands_, lock_decl),
+      compactor_(&state_, &commands_, &reader_),
       scrubber_(&state_, &reader_, topology.meters()),
-      snapshots_(&state_, &jobs_) {
+      snapshots_(&state_, &commands_) {
   state_.on_corrupt = std::move(on_corrupt);
   state_.on_trouble = std::move(on_trouble);
 }
@@ -69,8 +69,9 @@ Task<void> DiskVolume::recoverer(runtime::Shutdown shutdown) {
     if (waited == runtime::Waited::Ready) co_return;
     pause = kRecoveryLookEvery;
     if (!state_.index_damaged()) continue;
-    auto paused = co_await ask<bool>(
-        &jobs_, shutdown, [](Reply<bool> reply) { return Job(PauseJob{std::move(reply)}); });
+    auto paused = co_await ask<bool>(&commands_, shutdown, [](Reply<bool> reply) {
+      return Command(PauseCommand{std::move(reply)});
+    });
     if (!paused) continue;
     auto rebuilt = co_await recovery_.rebuild();
     if (rebuilt) {
@@ -85,32 +86,38 @@ Task<void> DiskVolume::recoverer(runtime::Shutdown shutdown) {
   }
 }
 
-Task<Result<Located>> DiskVolume::locate(base::ObjectId id) { return reader_.locate(id); }
-Task<Result<Piece>> DiskVolume::read(Located object, std::uint64_t offset, std::uint64_t length) {
-  return reader_.read(std::move(object), offset, length);
+Task<Result<ObjectHandle>> DiskVolume::locate(base::ObjectId id, runtime::Deadline deadline) {
+  return runtime::within(deadline, reader_.locate(id));
 }
-Task<Result<bool>> DiskVolume::holds(base::ObjectId id, std::string tenant) {
-  return reader_.holds(id, std::move(tenant));
+Task<Result<Piece>> DiskVolume::read(ObjectHandle object, std::uint64_t offset,
+                                     std::uint64_t length, runtime::Deadline deadline) {
+  return runtime::within(deadline, reader_.read(std::move(object), offset, length));
 }
-Task<Result<Holders>> DiskVolume::holders(base::ObjectId id, std::size_t most) {
-  return reader_.holders(id, most);
+Task<Result<bool>> DiskVolume::holds(base::ObjectId id, std::string tenant,
+                                     runtime::Deadline deadline) {
+  return runtime::within(deadline, reader_.holds(id, std::move(tenant)));
 }
-Task<Result<UploadState>> DiskVolume::find_upload(UploadId upload) {
-  return reader_.find_upload(upload);
+Task<Result<Holders>> DiskVolume::holders(base::ObjectId id, std::size_t most,
+                                          runtime::Deadline deadline) {
+  return runtime::within(deadline, reader_.holders(id, most));
+}
+Task<Result<UploadState>> DiskVolume::find_upload(UploadId upload, runtime::Deadline deadline) {
+  return runtime::within(deadline, reader_.find_upload(upload));
 }
 Task<Result<std::vector<Volume::Listed>>> DiskVolume::list(std::optional<base::ObjectId> after,
-                                                           std::size_t limit) {
-  return reader_.list(after, limit);
+                                                           std::size_t limit,
+                                                           runtime::Deadline deadline) {
+  return runtime::within(deadline, reader_.list(after, limit));
 }
 
-Task<void> DiskVolume::submit(Job job, runtime::Deadline deadline) {
+Task<void> DiskVolume::submit(Command command, runtime::Deadline deadline) {
   if (state_.recovering()) {
-    refuse(std::move(job), {Code::Degraded, "the volume's index is being made anew"});
+    refuse(std::move(command), {Code::Degraded, "the volume's index is being made anew"});
     co_return;
   }
-  auto sent = co_await jobs_.send(std::move(job), deadline);
+  auto sent = co_await commands_.send(std::move(command), deadline);
   if (sent) co_return;
-  const bool full = sent.error().kind == runtime::SendError<Job>::Kind::Full;
+  const bool full = sent.error().kind == runtime::SendError<Command>::Kind::Full;
   refuse(std::move(sent.error().value),
          full ? base::Error(Code::StorageBusy, "the volume's queue of writes is full")
               : base::Error(Code::Draining, "the volume is closed"));
@@ -126,11 +133,11 @@ Task<void> DiskVolume::put(NewObject object, runtime::Deadline deadline, Reply<A
     object.groups.resize(groups);
     if (groups != 0) b3::group_values(object.bytes.view(), 0, object.groups);
   }
-  co_await submit(PutJob{std::move(object), std::move(reply)}, deadline);
+  co_await submit(PutCommand{std::move(object), std::move(reply)}, deadline);
 }
 
 Task<void> DiskVolume::remove(Removal removal, runtime::Deadline deadline, Reply<Removed> reply) {
-  return submit(RemoveJob{std::move(removal), std::move(reply)}, deadline);
+  return submit(RemoveCommand{std::move(removal), std::move(reply)}, deadline);
 }
 
 Task<void> DiskVolume::begin_upload(Upload upload, runtime::Deadline deadline, Reply<bool> reply) {
@@ -138,7 +145,7 @@ Task<void> DiskVolume::begin_upload(Upload upload, runtime::Deadline deadline, R
     std::move(reply).send(base::fail(Code::Malformed, "the tenant's name is too long"));
     co_return;
   }
-  co_await submit(BeginJob{std::move(upload), std::move(reply)}, deadline);
+  co_await submit(BeginCommand{std::move(upload), std::move(reply)}, deadline);
 }
 
 Task<void> DiskVolume::put_part(NewPart part, runtime::Deadline deadline,
@@ -152,17 +159,17 @@ Task<void> DiskVolume::put_part(NewPart part, runtime::Deadline deadline,
   std::vector<b3::ChainingValue> groups(
       static_cast<std::size_t>(b3::group_count(part.bytes.size())));
   b3::group_values(part.bytes.view(), part.part * kGroupsPerPart, groups);
-  co_await submit(PartJob{std::move(part), std::move(groups), std::move(reply)}, deadline);
+  co_await submit(PartCommand{std::move(part), std::move(groups), std::move(reply)}, deadline);
 }
 
 Task<void> DiskVolume::commit_upload(UploadId upload, runtime::Deadline deadline,
                                      Reply<Added> reply) {
-  return submit(CommitJob{upload, std::move(reply)}, deadline);
+  return submit(CommitCommand{upload, std::move(reply)}, deadline);
 }
 
 Task<void> DiskVolume::abort_upload(UploadId upload, runtime::Deadline deadline,
                                     Reply<bool> reply) {
-  return submit(AbortJob{upload, std::move(reply)}, deadline);
+  return submit(AbortCommand{upload, std::move(reply)}, deadline);
 }
 
 }  // namespace ron::volume

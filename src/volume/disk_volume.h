@@ -15,6 +15,7 @@
 #include "runtime/mpsc.h"
 #include "runtime/shutdown.h"
 #include "runtime/topology.h"
+#include "runtime/within.h"
 #include "volume/committer.h"
 #include "volume/compactor.h"
 #include "volume/options.h"
@@ -59,14 +60,17 @@ class DiskVolume final : public Volume, private Maintenance {
   void request_compaction() override { compactor_.request(); }
   void request_scrub() override { scrubber_.request(); }
   [[nodiscard]] ScrubProgress scrub_progress() const override { return scrubber_.progress(); }
-  platform::Task<base::Result<Snapshot>> make_snapshot(std::string name) override {
-    return snapshots_.make(std::move(name));
+  platform::Task<base::Result<Snapshot>> make_snapshot(std::string name,
+                                                       runtime::Deadline deadline) override {
+    return runtime::within(deadline, snapshots_.make(std::move(name)));
   }
-  platform::Task<base::Result<void>> remove_snapshot(std::string name) override {
-    return snapshots_.remove(std::move(name));
+  platform::Task<base::Result<void>> remove_snapshot(std::string name,
+                                                     runtime::Deadline deadline) override {
+    return runtime::within(deadline, snapshots_.remove(std::move(name)));
   }
-  platform::Task<base::Result<std::vector<Snapshot>>> list_snapshots() override {
-    return snapshots_.list();
+  platform::Task<base::Result<std::vector<Snapshot>>> list_snapshots(
+      runtime::Deadline deadline) override {
+    return runtime::within(deadline, snapshots_.list());
   }
   // Ends uploads that have expired; how many. The compactor does so every minute. Cancel-safe.
   platform::Task<base::Result<std::uint64_t>> expire(std::int64_t now_unix_s) {
@@ -74,11 +78,15 @@ class DiskVolume final : public Volume, private Maintenance {
   }
 
   // See Volume.
-  platform::Task<base::Result<Located>> locate(base::ObjectId id) override;
-  platform::Task<base::Result<Piece>> read(Located object, std::uint64_t offset,
-                                           std::uint64_t length) override;
-  platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant) override;
-  platform::Task<base::Result<Holders>> holders(base::ObjectId id, std::size_t most) override;
+  platform::Task<base::Result<ObjectHandle>> locate(base::ObjectId id,
+                                                    runtime::Deadline deadline) override;
+  platform::Task<base::Result<Piece>> read(ObjectHandle object, std::uint64_t offset,
+                                           std::uint64_t length,
+                                           runtime::Deadline deadline) override;
+  platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant,
+                                           runtime::Deadline deadline) override;
+  platform::Task<base::Result<Holders>> holders(base::ObjectId id, std::size_t most,
+                                                runtime::Deadline deadline) override;
   platform::Task<void> put(NewObject object, runtime::Deadline deadline,
                            Reply<Added> reply) override;
   platform::Task<void> remove(Removal removal, runtime::Deadline deadline,
@@ -91,9 +99,11 @@ class DiskVolume final : public Volume, private Maintenance {
                                      Reply<Added> reply) override;
   platform::Task<void> abort_upload(UploadId upload, runtime::Deadline deadline,
                                     Reply<bool> reply) override;
-  platform::Task<base::Result<UploadState>> find_upload(UploadId upload) override;
+  platform::Task<base::Result<UploadState>> find_upload(UploadId upload,
+                                                        runtime::Deadline deadline) override;
   platform::Task<base::Result<std::vector<Listed>>> list(std::optional<base::ObjectId> after,
-                                                         std::size_t limit) override;
+                                                         std::size_t limit,
+                                                         runtime::Deadline deadline) override;
   [[nodiscard]] Usage usage(std::string_view tenant) const override { return state_.usage(tenant); }
   [[nodiscard]] TenantUsage tenants(std::size_t most) const override {
     return state_.tenants(most);
@@ -103,10 +113,10 @@ class DiskVolume final : public Volume, private Maintenance {
   [[nodiscard]] Maintenance* maintenance() noexcept override { return this; }
 
  private:
-  platform::Task<void> submit(Job job, runtime::Deadline deadline);
+  platform::Task<void> submit(Command command, runtime::Deadline deadline);
 
   VolumeState state_;
-  runtime::Mpsc<Job> jobs_;
+  runtime::Mpsc<Command> commands_;
   Recovery recovery_;
   Committer committer_;
   Reader reader_;

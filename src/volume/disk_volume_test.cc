@@ -169,7 +169,7 @@ TEST(DiskVolume, UploadsPublishLargeObjects) {
     const auto early = commit(machine, volume, id).get();
     EXPECT_EQ(early.error().code, Code::PreconditionFailed);
     EXPECT_EQ(early.error().details.front().second, "2");
-    const auto found = run(machine, volume.find_upload(id));
+    const auto found = run(machine, volume.find_upload(id, {}));
     ASSERT_TRUE(found.has_value());
     ASSERT_EQ(found->arrived.size(), 2U);
     EXPECT_EQ(found->arrived[1].first, 3U);
@@ -207,12 +207,12 @@ TEST(DiskVolume, AnyRangeIsTheSameHoweverOftenItIsRead) {
   ASSERT_TRUE(store_in_parts(machine, life.volume(), UploadId(1, 2, 3), large).has_value());
   platform::FastRandom dice(7);
   for (const auto* object : {&plain, &large}) {
-    const auto located = run(machine, life.volume().locate(b3::hash(*object)));
+    const auto located = run(machine, life.volume().locate(b3::hash(*object), {}));
     ASSERT_TRUE(located.has_value());
     for (int i = 0; i < 400; ++i) {
       const std::uint64_t offset = dice.next() % object->size();
       const std::uint64_t wanted = 1 + dice.next() % 150'000;
-      const auto piece = run(machine, life.volume().read(*located, offset, wanted));
+      const auto piece = run(machine, life.volume().read(*located, offset, wanted, {}));
       ASSERT_TRUE(piece.has_value()) << piece.error().message;
       const std::uint64_t in_part = object == &large ? kPartBytes - offset % kPartBytes : wanted;
       ASSERT_EQ(piece->bytes.size(), std::min({wanted, object->size() - offset, in_part}));
@@ -273,7 +273,7 @@ TEST(DiskVolume, ACommitCanBeRepeatedUntilTheUploadWouldHaveExpired) {
       EXPECT_EQ(again->id, b3::hash(objects[i])) << i;
       EXPECT_EQ(again->length, objects[i].size()) << i;
       EXPECT_FALSE(again->is_new) << i;
-      const auto found = run(machine, volume.find_upload(id));
+      const auto found = run(machine, volume.find_upload(id, {}));
       ASSERT_TRUE(found.has_value()) << i;
       EXPECT_EQ(found->committed, b3::hash(objects[i])) << i;
       EXPECT_EQ(found->upload.expires_unix_s, expires) << i;
@@ -309,7 +309,7 @@ TEST(DiskVolume, UploadsExpire) {
   static_cast<void>(put_part(machine, life.volume(), id, 0, sample_bytes(100, 1)).get());
   EXPECT_EQ(*run(machine, life.volume().expire(999)), 0U);
   EXPECT_EQ(*run(machine, life.volume().expire(1000)), 1U);
-  EXPECT_EQ(run(machine, life.volume().find_upload(id)).error().code, Code::NotFound);
+  EXPECT_EQ(run(machine, life.volume().find_upload(id, {})).error().code, Code::NotFound);
   EXPECT_EQ(commit(machine, life.volume(), id).get().error().code, Code::NotFound);
 }
 

@@ -45,7 +45,7 @@ class HoldsTest : public ::testing::Test {
     return volume::remove(machine_, volume(), id_, std::move(tenant)).get();
   }
   std::vector<std::string> holders(std::size_t most = 10) {
-    const auto found = run(machine_, volume().holders(id_, most));
+    const auto found = run(machine_, volume().holders(id_, most, {}));
     return found ? found->tenants : std::vector<std::string>();
   }
   bool is_there() { return get(machine_, volume(), id_).has_value(); }
@@ -183,9 +183,9 @@ TEST_F(HoldsTest, OfAnObjectThatWasRemovedOutrightNeverComeBack) {
 TEST_F(HoldsTest, OnlySomeAreListed) {
   for (const char* tenant : {"d", "b", "a", "c"}) static_cast<void>(put(tenant));
   EXPECT_THAT(holders(3), ElementsAre("a", "b", "c"));
-  EXPECT_TRUE(run(machine_, volume().holders(id_, 3))->more);
-  EXPECT_FALSE(run(machine_, volume().holders(id_, 4))->more);
-  EXPECT_EQ(run(machine_, volume().holders(base::ObjectId(), 4)).error().code, Code::NotFound);
+  EXPECT_TRUE(run(machine_, volume().holders(id_, 3, {}))->more);
+  EXPECT_FALSE(run(machine_, volume().holders(id_, 4, {}))->more);
+  EXPECT_EQ(run(machine_, volume().holders(base::ObjectId(), 4, {})).error().code, Code::NotFound);
 }
 
 // Whoever stores a damaged object anew takes nobody's hold, wherever in its writes the power goes.
@@ -217,7 +217,7 @@ TEST(Holds, OutliveTheDamageOfTheObject) {
     life = std::make_unique<Life>(machine, small_options());
     life->wait_readable();
     DiskVolume& volume = life->volume();
-    const auto found = run(machine, volume.holders(id, 10));
+    const auto found = run(machine, volume.holders(id, 10, {}));
     ASSERT_TRUE(found.has_value());
     const std::set<std::string> all(found->tenants.begin(), found->tenants.end());
     EXPECT_TRUE(all.contains("birch") && all.contains("cedar")) << "seed " << seed;

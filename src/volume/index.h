@@ -45,8 +45,8 @@ base::Error damaged_index(std::string_view what);
 // and the ledger outlive it and are not changed by anyone else meanwhile.
 class Draft {
  public:
-  // Collect: keeps the newest record of every key and leaves sums and parts to settle(), so that
-  // records may come in any order.
+  // Collect: keeps the newest record of every key and leaves sums and parts to finish_rebuild(), so
+  // that records may come in any order.
   enum class Mode : std::uint8_t { Apply, Collect };
 
   Draft(platform::KeyValue* index, const Ledger* ledger, Mode mode = Mode::Apply)

@@ -35,7 +35,7 @@ struct Options {
 
 // Bounds of one batch of the writer.
 inline constexpr std::uint64_t kBatchBytes = 16 * base::kMiB;
-inline constexpr std::size_t kBatchJobs = 1024;
+inline constexpr std::size_t kBatchCommands = 1024;
 // The index is flushed when more log than this would have to be replayed: bytes to read, or records
 // to apply. Each flush makes a small file that is merged with all the others later, so large
 // objects, of which little is indexed, had better not cause many.

@@ -88,8 +88,8 @@ std::uint64_t origin_with(const Batch& batch, const std::optional<ObjectEntry>& 
   return before ? std::min(before->origin, batch.segment()) : batch.segment();
 }
 
-Task<Result<Planned>> plan_put(Batch* batch, PutJob* job) {
-  NewObject& object = job->object;
+Task<Result<Planned>> plan_put(Batch* batch, PutCommand* command) {
+  NewObject& object = command->object;
   auto before = co_await batch->draft().object(object.id);
   if (!before) co_return base::fail(std::move(before.error()));
   const std::uint64_t length = object.bytes.size();
@@ -97,7 +97,7 @@ Task<Result<Planned>> plan_put(Batch* batch, PutJob* job) {
   if (is_there && !batch->draft().quarantined(object.id)) {
     auto held = co_await add_hold(batch, object.id, &**before, std::move(object.tenant));
     if (!held) co_return base::fail(std::move(held.error()));
-    batch->answer<Added>(std::move(job->reply), Added{object.id, length, false});
+    batch->answer<Added>(std::move(command->reply), Added{object.id, length, false});
     co_return Planned::Done;
   }
   Record record;
@@ -114,7 +114,7 @@ Task<Result<Planned>> plan_put(Batch* batch, PutJob* job) {
   }
   auto added = co_await add(batch, std::move(record), std::move(object.bytes));
   if (!added) co_return base::fail(std::move(added.error()));
-  batch->answer<Added>(std::move(job->reply), Added{object.id, length, true});
+  batch->answer<Added>(std::move(command->reply), Added{object.id, length, true});
   co_return Planned::Done;
 }
 
@@ -144,8 +144,8 @@ Task<Result<std::optional<Record>>> removal_record(Batch* batch, const Removal* 
   co_return record;
 }
 
-Task<Result<Planned>> plan_remove(Batch* batch, RemoveJob* job) {
-  const Removal& removal = job->removal;
+Task<Result<Planned>> plan_remove(Batch* batch, RemoveCommand* command) {
+  const Removal& removal = command->removal;
   auto before = co_await batch->draft().object(removal.id);
   if (!before) co_return base::fail(std::move(before.error()));
   std::optional<Record> record;
@@ -155,18 +155,18 @@ Task<Result<Planned>> plan_remove(Batch* batch, RemoveJob* job) {
     record = std::move(*planned);
   }
   if (!record) {
-    batch->answer<Removed>(std::move(job->reply), base::fail(Code::NotFound, "no such object"));
+    batch->answer<Removed>(std::move(command->reply), base::fail(Code::NotFound, "no such object"));
     co_return Planned::Done;
   }
   const Removed removed{(*before)->length, record->kind == RecordKind::Deleted};
   auto added = co_await add(batch, std::move(*record));
   if (!added) co_return base::fail(std::move(added.error()));
-  batch->answer<Removed>(std::move(job->reply), removed);
+  batch->answer<Removed>(std::move(command->reply), removed);
   co_return Planned::Done;
 }
 
-Task<Result<Planned>> plan_begin(Batch* batch, BeginJob* job) {
-  const Upload& upload = job->upload;
+Task<Result<Planned>> plan_begin(Batch* batch, BeginCommand* command) {
+  const Upload& upload = command->upload;
   auto before = co_await batch->draft().upload(upload.id);
   if (!before) co_return base::fail(std::move(before.error()));
   if (*before) {
@@ -175,7 +175,7 @@ Task<Result<Planned>> plan_begin(Batch* batch, BeginJob* job) {
                       entry.address == upload.expected && entry.tenant == upload.tenant;
     Result<bool> answer = false;
     if (!same) answer = base::fail(Code::PreconditionFailed, "the upload's name is taken");
-    batch->answer<bool>(std::move(job->reply), std::move(answer));
+    batch->answer<bool>(std::move(command->reply), std::move(answer));
     co_return Planned::Done;
   }
   Record record;
@@ -188,7 +188,7 @@ Task<Result<Planned>> plan_begin(Batch* batch, BeginJob* job) {
   record.tenant = upload.tenant;
   auto added = co_await add(batch, std::move(record));
   if (!added) co_return base::fail(std::move(added.error()));
-  batch->answer<bool>(std::move(job->reply), true);
+  batch->answer<bool>(std::move(command->reply), true);
   co_return Planned::Done;
 }
 
@@ -198,11 +198,11 @@ bool fits(const UploadEntry& entry, const NewPart& part) {
   return part.part < upload.parts() && part.bytes.size() == upload.part_length(part.part);
 }
 
-Task<Result<Planned>> plan_part(Batch* batch, PartJob* job) {
-  NewPart& part = job->part;
+Task<Result<Planned>> plan_part(Batch* batch, PartCommand* command) {
+  NewPart& part = command->part;
   auto upload = co_await batch->draft().upload(part.upload);
   if (!upload) co_return base::fail(std::move(upload.error()));
-  Result<b3::ChainingValue> answer = b3::combine(job->groups);
+  Result<b3::ChainingValue> answer = b3::combine(command->groups);
   const bool is_open = *upload && (*upload)->state == UploadEntry::State::Open;
   if (!is_open) answer = base::fail(Code::NotFound, "no such upload");
   if (is_open && !fits(**upload, part)) {
@@ -218,12 +218,12 @@ Task<Result<Planned>> plan_part(Batch* batch, PartJob* job) {
       record.part = part.part;
       record.payload_bytes = static_cast<std::uint32_t>(part.bytes.size());
       record.upload = part.upload;
-      record.groups = std::move(job->groups);
+      record.groups = std::move(command->groups);
       auto added = co_await add(batch, std::move(record), std::move(part.bytes));
       if (!added) co_return base::fail(std::move(added.error()));
     }
   }
-  batch->answer<b3::ChainingValue>(std::move(job->reply), std::move(answer));
+  batch->answer<b3::ChainingValue>(std::move(command->reply), std::move(answer));
   co_return Planned::Done;
 }
 
@@ -324,7 +324,7 @@ Task<Result<Added>> publish(Batch* batch, UploadId id, UploadEntry entry, Made m
 }
 
 // An upload that is not open: fine if it was committed and its tenant still holds the object.
-Task<Result<Planned>> plan_commit_again(Batch* batch, CommitJob* job,
+Task<Result<Planned>> plan_commit_again(Batch* batch, CommitCommand* command,
                                         std::optional<UploadEntry> entry) {
   Result<Added> answer = base::fail(Code::NotFound, "no such upload");
   if (entry && entry->address) {
@@ -335,22 +335,22 @@ Task<Result<Planned>> plan_commit_again(Batch* batch, CommitJob* job,
     const bool held = *object && is_held(**object, entry->tenant, *hold);
     if (held) answer = Added{*entry->address, entry->length, false};
   }
-  batch->answer<Added>(std::move(job->reply), std::move(answer));
+  batch->answer<Added>(std::move(command->reply), std::move(answer));
   co_return Planned::Done;
 }
 
-Task<Result<Planned>> plan_commit(VolumeState* state, Batch* batch, CommitJob* job) {
-  auto upload = co_await batch->draft().upload(job->upload);
+Task<Result<Planned>> plan_commit(VolumeState* state, Batch* batch, CommitCommand* command) {
+  auto upload = co_await batch->draft().upload(command->upload);
   if (!upload) co_return base::fail(std::move(upload.error()));
   if (!*upload || (*upload)->state != UploadEntry::State::Open) {
-    auto again = co_await plan_commit_again(batch, job, std::move(*upload));
+    auto again = co_await plan_commit_again(batch, command, std::move(*upload));
     co_return again;
   }
   const UploadEntry entry = **upload;
-  auto parts = co_await batch->draft().parts(job->upload);
+  auto parts = co_await batch->draft().parts(command->upload);
   if (!parts) co_return base::fail(std::move(parts.error()));
   if (const auto missing = first_missing(entry, *parts)) {
-    batch->answer<Added>(std::move(job->reply),
+    batch->answer<Added>(std::move(command->reply),
                          base::fail(base::Error(Code::PreconditionFailed, "a part is missing")
                                         .with("part", std::to_string(*missing))));
     co_return Planned::Done;
@@ -359,46 +359,48 @@ Task<Result<Planned>> plan_commit(VolumeState* state, Batch* batch, CommitJob* j
   if (reads && batch->holds(parts->begin()->second.place)) co_return Planned::Deferred;
   auto made = co_await make_object(state, &entry, &*parts);
   if (!made) {
-    batch->answer<Added>(std::move(job->reply), base::fail(std::move(made.error())));
+    batch->answer<Added>(std::move(command->reply), base::fail(std::move(made.error())));
     co_return Planned::Done;
   }
-  auto added = co_await publish(batch, job->upload, entry, std::move(*made));
+  auto added = co_await publish(batch, command->upload, entry, std::move(*made));
   if (!added) co_return base::fail(std::move(added.error()));
-  batch->answer<Added>(std::move(job->reply), *added);
+  batch->answer<Added>(std::move(command->reply), *added);
   co_return Planned::Done;
 }
 
-Task<Result<Planned>> plan_abort(Batch* batch, AbortJob* job) {
-  auto upload = co_await batch->draft().upload(job->upload);
+Task<Result<Planned>> plan_abort(Batch* batch, AbortCommand* command) {
+  auto upload = co_await batch->draft().upload(command->upload);
   if (!upload) co_return base::fail(std::move(upload.error()));
   if (!*upload || (*upload)->state != UploadEntry::State::Open) {
-    batch->answer<bool>(std::move(job->reply), base::fail(Code::NotFound, "no such upload"));
+    batch->answer<bool>(std::move(command->reply), base::fail(Code::NotFound, "no such upload"));
     co_return Planned::Done;
   }
-  auto added = co_await add(batch, ended_record(*batch, job->upload, **upload, std::nullopt));
+  auto added = co_await add(batch, ended_record(*batch, command->upload, **upload, std::nullopt));
   if (!added) co_return base::fail(std::move(added.error()));
-  batch->answer<bool>(std::move(job->reply), true);
+  batch->answer<bool>(std::move(command->reply), true);
   co_return Planned::Done;
 }
 
-Task<Result<Planned>> plan_copy(Batch* batch, CopyJob* job) {
-  for (Copy& copy : job->copies) {
+Task<Result<Planned>> plan_copy(Batch* batch, CopyCommand* command) {
+  for (Copy& copy : command->copies) {
     auto counts = co_await batch->draft().refers(&copy.record, copy.place);
     if (!counts) co_return base::fail(std::move(counts.error()));
     if (!*counts) continue;
     auto added = co_await add(batch, std::move(copy.record), std::move(copy.payload));
     if (!added) co_return base::fail(std::move(added.error()));
   }
-  batch->answer<bool>(std::move(job->reply), true);
+  batch->answer<bool>(std::move(command->reply), true);
   co_return Planned::Done;
 }
 
-Task<Result<Planned>> plan_quarantine(VolumeState* state, Batch* batch, QuarantineJob* job) {
-  auto object = co_await batch->draft().object(job->id);
+Task<Result<Planned>> plan_quarantine(VolumeState* state, Batch* batch,
+                                      QuarantineCommand* command) {
+  auto object = co_await batch->draft().object(command->id);
   if (!object) co_return base::fail(std::move(object.error()));
-  const bool same = *object && (*object)->present() && (*object)->place == job->place;
-  if (same && !batch->draft().quarantined(job->id)) {
-    batch->draft().set_quarantine(job->id, {job->group, state->host().clock.unix_ms() / 1000});
+  const bool same = *object && (*object)->present() && (*object)->place == command->place;
+  if (same && !batch->draft().quarantined(command->id)) {
+    batch->draft().set_quarantine(command->id,
+                                  {command->group, state->host().clock.unix_ms() / 1000});
   }
   co_return Planned::Done;
 }
@@ -406,15 +408,27 @@ Task<Result<Planned>> plan_quarantine(VolumeState* state, Batch* batch, Quaranti
 struct Plan {
   VolumeState* state;
   Batch* batch;
-  Task<Result<Planned>> operator()(PutJob& job) const { return plan_put(batch, &job); }
-  Task<Result<Planned>> operator()(RemoveJob& job) const { return plan_remove(batch, &job); }
-  Task<Result<Planned>> operator()(BeginJob& job) const { return plan_begin(batch, &job); }
-  Task<Result<Planned>> operator()(PartJob& job) const { return plan_part(batch, &job); }
-  Task<Result<Planned>> operator()(CommitJob& job) const { return plan_commit(state, batch, &job); }
-  Task<Result<Planned>> operator()(AbortJob& job) const { return plan_abort(batch, &job); }
-  Task<Result<Planned>> operator()(CopyJob& job) const { return plan_copy(batch, &job); }
-  Task<Result<Planned>> operator()(QuarantineJob& job) const {
-    return plan_quarantine(state, batch, &job);
+  Task<Result<Planned>> operator()(PutCommand& command) const { return plan_put(batch, &command); }
+  Task<Result<Planned>> operator()(RemoveCommand& command) const {
+    return plan_remove(batch, &command);
+  }
+  Task<Result<Planned>> operator()(BeginCommand& command) const {
+    return plan_begin(batch, &command);
+  }
+  Task<Result<Planned>> operator()(PartCommand& command) const {
+    return plan_part(batch, &command);
+  }
+  Task<Result<Planned>> operator()(CommitCommand& command) const {
+    return plan_commit(state, batch, &command);
+  }
+  Task<Result<Planned>> operator()(AbortCommand& command) const {
+    return plan_abort(batch, &command);
+  }
+  Task<Result<Planned>> operator()(CopyCommand& command) const {
+    return plan_copy(batch, &command);
+  }
+  Task<Result<Planned>> operator()(QuarantineCommand& command) const {
+    return plan_quarantine(state, batch, &command);
   }
   // The others happen between batches.
   template <class Between>
@@ -426,8 +440,8 @@ struct Plan {
 
 }  // namespace
 
-Task<Result<Planned>> plan(VolumeState* state, Batch* batch, Job* job) {
-  return std::visit(Plan{state, batch}, *job);
+Task<Result<Planned>> plan(VolumeState* state, Batch* batch, Command* command) {
+  return std::visit(Plan{state, batch}, *command);
 }
 
 }  // namespace ron::volume

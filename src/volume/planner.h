@@ -1,5 +1,5 @@
-// What each job comes to, given the index and the jobs before it in the batch. Reads the index, and
-// for the commit of a small upload its part; writes nothing.
+// What each command comes to, given the index and the commands before it in the batch. Reads the
+// index, and for the commit of a small upload its part; writes nothing.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "platform/task.h"
 #include "volume/batch.h"
-#include "volume/jobs.h"
+#include "volume/commands.h"
 #include "volume/state.h"
 
 namespace ron::volume {
@@ -17,8 +17,8 @@ enum class Planned : std::uint8_t {
   Deferred,  // it needs what this batch has yet to write: plan it again in the next
 };
 
-// What is wrong with a job is its answer; an error here is the index's, and the batch is worth
-// nothing. The job is left alone when it is deferred. For the writer only.
-platform::Task<base::Result<Planned>> plan(VolumeState* state, Batch* batch, Job* job);
+// What is wrong with a command is its answer; an error here is the index's, and the batch is worth
+// nothing. The command is left alone when it is deferred. For the writer only.
+platform::Task<base::Result<Planned>> plan(VolumeState* state, Batch* batch, Command* command);
 
 }  // namespace ron::volume

@@ -12,8 +12,8 @@ constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15U;  // what is numbered in o
 constexpr std::uint64_t kRun = 64;  // cells that lie side by side, since they are read together
 constexpr std::uint64_t kNameMask = 0xffffffff'00000000U;
 
-std::array<std::byte, b3::Polyval::kKeyBytes> secret(platform::Random& random) noexcept {
-  std::array<std::byte, b3::Polyval::kKeyBytes> key;
+std::array<std::byte, Polyval::kKeyBytes> secret(platform::Random& random) noexcept {
+  std::array<std::byte, Polyval::kKeyBytes> key;
   random.fill(key);
   return key;
 }
@@ -66,10 +66,10 @@ ProvenCells::Entry ProvenCells::entry_for(const CellName& name,
     std::uint64_t bytes;
     std::uint64_t zero;
   };
-  static_assert(sizeof(Head) % b3::Polyval::kBlockBytes == 0 &&
+  static_assert(sizeof(Head) % Polyval::kBlockBytes == 0 &&
                 std::has_unique_object_representations_v<Head>);
   const Head head{.name = name, .bytes = bytes.size(), .zero = 0};
-  b3::Polyval::Value value = fingerprint_.update({}, std::as_bytes(std::span(&head, 1)));
+  Polyval::Value value = fingerprint_.update({}, std::as_bytes(std::span(&head, 1)));
   value = fingerprint_.update(value, bytes);
   return {.name_and_high = tag_of(name) | (value.high & ~kNameMask), .low = value.low};
 }

@@ -2,7 +2,7 @@
 // need not hash them again.
 //
 // Bytes that were hashed leave a fingerprint for each cell of 16 KiB, under a secret key
-// (b3/polyval.h) made anew by each process and never written down. When a cell is read again, bytes
+// (polyval.h) made anew by each process and never written down. When a cell is read again, bytes
 // with the same fingerprint are the bytes that were hashed: every byte is still looked at each
 // time, a flipped bit on the medium or a forged file is still noticed (but for one chance in 2^86),
 // in a fraction of the time, and what is read for a range is little more than the range. Bytes with
@@ -16,11 +16,11 @@
 #include <memory>
 
 #include "b3/geometry.h"
-#include "b3/polyval.h"
 #include "base/bytes.h"
 #include "base/object_id.h"
 #include "base/units.h"
 #include "platform/random.h"
+#include "volume/polyval.h"
 
 namespace ron::volume {
 
@@ -43,7 +43,7 @@ struct CellName {
 class ProvenCells {
  public:
   // Whether a fingerprint is quicker than a hash on this machine.
-  static bool worthwhile() noexcept { return b3::Polyval::best() != b3::Polyval::Way::Plain; }
+  static bool worthwhile() noexcept { return Polyval::best() != Polyval::Way::Plain; }
 
   // Too few bytes for anything: nothing is ever remembered.
   ProvenCells(platform::Random& random, std::size_t bytes);
@@ -72,7 +72,7 @@ class ProvenCells {
   [[nodiscard]] Entry* line_of(const CellName& name) const noexcept;
   [[nodiscard]] Entry entry_for(const CellName& name, base::ByteView bytes) const noexcept;
 
-  b3::Polyval fingerprint_;
+  Polyval fingerprint_;
   std::uint64_t lines_;
   std::unique_ptr<void, Free> memory_;
   Entry* entries_ = nullptr;

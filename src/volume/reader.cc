@@ -50,9 +50,9 @@ Piece piece_of(base::Buffer buffer, std::uint64_t offset, std::uint64_t length) 
 
 }  // namespace
 
-// What a Located keeps. The values of an object of several groups are remembered once they were
+// What a handle keeps. The values of an object of several groups are remembered once they were
 // composed to its address.
-struct Reader::ObjectPlace {
+struct Reader::HandleState {
   base::ObjectId id;
   std::uint64_t length = 0;
   Place place;         // of the record the index refers to
@@ -60,10 +60,10 @@ struct Reader::ObjectPlace {
   PartTablePtr parts;  // composed of parts
   mutable std::atomic<const Values*> values = nullptr;
 
-  ObjectPlace() = default;
-  ObjectPlace(const ObjectPlace&) = delete;
-  ObjectPlace& operator=(const ObjectPlace&) = delete;
-  ~ObjectPlace() { delete values.load(std::memory_order_acquire); }
+  HandleState() = default;
+  HandleState(const HandleState&) = delete;
+  HandleState& operator=(const HandleState&) = delete;
+  ~HandleState() { delete values.load(std::memory_order_acquire); }
 
   void remember(Values verified) const {
     auto mine = std::make_unique<const Values>(std::move(verified));
@@ -109,7 +109,7 @@ Task<Result<std::optional<ObjectEntry>>> Reader::entry(base::ObjectId id) {
   co_return parsed;
 }
 
-Task<Result<Located>> Reader::locate(base::ObjectId id) {
+Task<Result<ObjectHandle>> Reader::locate(base::ObjectId id) {
   if (state_->quarantined(id)) co_return base::fail(damaged(id));
   ObjectEntry last;
   for (int i = 0; i < kLocateTries; ++i) {
@@ -130,8 +130,8 @@ Task<Result<Located>> Reader::locate(base::ObjectId id) {
   co_return base::fail(damaged(id));
 }
 
-Task<Result<std::optional<Located>>> Reader::place(base::ObjectId id, ObjectEntry entry) {
-  auto object = std::make_shared<ObjectPlace>();
+Task<Result<std::optional<ObjectHandle>>> Reader::place(base::ObjectId id, ObjectEntry entry) {
+  auto object = std::make_shared<HandleState>();
   object->id = id;
   object->length = entry.length;
   object->place = entry.place;
@@ -151,7 +151,7 @@ Task<Result<std::optional<Located>>> Reader::place(base::ObjectId id, ObjectEntr
     }
   }
   const std::uint64_t length = object->length;
-  co_return Located{id, length, std::move(object)};
+  co_return ObjectHandle{id, length, std::move(object)};
 }
 
 Task<Result<PartTablePtr>> Reader::part_table(base::ObjectId id, ObjectEntry entry) {
@@ -193,11 +193,11 @@ Task<Result<PartTablePtr>> Reader::part_table(base::ObjectId id, ObjectEntry ent
   co_return table;
 }
 
-Task<Result<Piece>> Reader::read(Located object, std::uint64_t offset, std::uint64_t length) {
+Task<Result<Piece>> Reader::read(ObjectHandle object, std::uint64_t offset, std::uint64_t length) {
   if (offset >= object.length || length == 0) {
     co_return base::fail(Code::RangeNotSatisfiable, "nothing to read there");
   }
-  auto where = std::static_pointer_cast<const ObjectPlace>(object.place);
+  auto where = std::static_pointer_cast<const HandleState>(object.state);
   Extent extent;
   std::uint64_t from = offset;
   if (where->parts != nullptr) {
@@ -232,21 +232,21 @@ Task<Result<Piece>> Reader::read(Located object, std::uint64_t offset, std::uint
   co_return piece;
 }
 
-CellName Reader::cell_name(const ObjectPlace& object, const Extent& extent, std::uint64_t cell) {
+CellName Reader::cell_name(const HandleState& object, const Extent& extent, std::uint64_t cell) {
   const bool is_part = extent.kind == RecordKind::Part;
   return {.hash = is_part ? extent.value.bytes : object.id.digest(),
           .length = extent.payload_bytes,
           .cell = cell};
 }
 
-bool Reader::was_hashed(const ObjectPlace& object, const Extent& extent, std::uint64_t offset,
+bool Reader::was_hashed(const HandleState& object, const Extent& extent, std::uint64_t offset,
                         std::uint64_t length) const {
   return std::ranges::all_of(cells_covering(offset, length), [&](std::uint64_t cell) {
     return proven_.knows(cell_name(object, extent, cell));
   });
 }
 
-Task<Result<std::optional<Piece>>> Reader::read_again(const ObjectPlace* object,
+Task<Result<std::optional<Piece>>> Reader::read_again(const HandleState* object,
                                                       const Extent* extent, std::uint64_t offset,
                                                       std::uint64_t length) {
   const auto cells = cells_covering(offset, length);
@@ -266,7 +266,7 @@ Task<Result<std::optional<Piece>>> Reader::read_again(const ObjectPlace* object,
   co_return piece_of(std::move(*bytes), offset - first, length);
 }
 
-void Reader::add_proven(const ObjectPlace& object, const Extent& extent, std::uint64_t offset,
+void Reader::add_proven(const HandleState& object, const Extent& extent, std::uint64_t offset,
                         base::ByteView groups) {
   for (std::uint64_t cell = offset / kCellBytes; !groups.empty(); ++cell) {
     const base::ByteView part = groups.first(std::min<std::size_t>(groups.size(), kCellBytes));
@@ -275,7 +275,7 @@ void Reader::add_proven(const ObjectPlace& object, const Extent& extent, std::ui
   }
 }
 
-Task<Result<Piece>> Reader::read_hashed(const ObjectPlace* object, const Extent* extent,
+Task<Result<Piece>> Reader::read_hashed(const HandleState* object, const Extent* extent,
                                         std::uint64_t offset, std::uint64_t length) {
   const std::uint64_t payload = extent->payload_bytes;
   const std::size_t stored = groups_stored(extent->kind, payload);
@@ -330,7 +330,7 @@ Task<Result<Piece>> Reader::read_hashed(const ObjectPlace* object, const Extent*
 void Reader::report_corrupt(const base::ObjectId& id, std::uint64_t group, const Place& place) {
   if (state_->on_corrupt) state_->on_corrupt(id, group);
   // A full queue loses it: whoever reads the object next, or the next scrub, finds it again.
-  static_cast<void>(jobs_->try_send(QuarantineJob{id, group, place}));
+  static_cast<void>(commands_->try_send(QuarantineCommand{id, group, place}));
 }
 
 Task<Result<std::uint64_t>> Reader::report_record(const Record* record, Place place,

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "platform/task.h"
 #include "runtime/mpsc.h"
-#include "volume/jobs.h"
+#include "volume/commands.h"
 #include "volume/part_tables.h"
 #include "volume/proven_cells.h"
 #include "volume/state.h"
@@ -21,16 +21,16 @@ namespace ron::volume {
 // Any executor. The state and the channel outlive it.
 class Reader {
  public:
-  Reader(VolumeState* state, runtime::Mpsc<Job>* jobs, const runtime::LockDecl& lock_decl)
+  Reader(VolumeState* state, runtime::Mpsc<Command>* commands, const runtime::LockDecl& lock_decl)
       : state_(state),
-        jobs_(jobs),
+        commands_(commands),
         tables_(state->options().part_table_bytes, lock_decl),
         proven_(state->host().random,
                 ProvenCells::worthwhile() ? state->options().fingerprint_bytes : 0) {}
 
   // As in Volume. Cancel-safe.
-  platform::Task<base::Result<Located>> locate(base::ObjectId id);
-  platform::Task<base::Result<Piece>> read(Located object, std::uint64_t offset,
+  platform::Task<base::Result<ObjectHandle>> locate(base::ObjectId id);
+  platform::Task<base::Result<Piece>> read(ObjectHandle object, std::uint64_t offset,
                                            std::uint64_t length);
   platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant);
   platform::Task<base::Result<Holders>> holders(base::ObjectId id, std::size_t most);
@@ -47,7 +47,7 @@ class Reader {
   void forget_segment(std::uint64_t segment) { tables_.forget_segment(segment); }
 
  private:
-  struct ObjectPlace;
+  struct HandleState;
   // Bytes of a record's payload, and what they must hash to.
   struct Extent {
     SegmentPtr segment;
@@ -61,27 +61,28 @@ class Reader {
 
   platform::Task<base::Result<std::optional<std::string>>> lookup(std::string key);
   platform::Task<base::Result<std::optional<ObjectEntry>>> entry(base::ObjectId id);
-  platform::Task<base::Result<std::optional<Located>>> place(base::ObjectId id, ObjectEntry entry);
+  platform::Task<base::Result<std::optional<ObjectHandle>>> place(base::ObjectId id,
+                                                                  ObjectEntry entry);
   // Nothing: a part is not where the index says, perhaps because it has just moved.
   platform::Task<base::Result<PartTablePtr>> part_table(base::ObjectId id, ObjectEntry entry);
-  static CellName cell_name(const ObjectPlace& object, const Extent& extent, std::uint64_t cell);
+  static CellName cell_name(const HandleState& object, const Extent& extent, std::uint64_t cell);
   // Whether all of it is remembered. Says nothing of what is on the medium now.
-  [[nodiscard]] bool was_hashed(const ObjectPlace& object, const Extent& extent,
+  [[nodiscard]] bool was_hashed(const HandleState& object, const Extent& extent,
                                 std::uint64_t offset, std::uint64_t length) const;
   // Bytes of the extent that were hashed before and are still the same; nothing if they are not.
-  platform::Task<base::Result<std::optional<Piece>>> read_again(const ObjectPlace* object,
+  platform::Task<base::Result<std::optional<Piece>>> read_again(const HandleState* object,
                                                                 const Extent* extent,
                                                                 std::uint64_t offset,
                                                                 std::uint64_t length);
   // Hashes all of the groups concerned.
-  platform::Task<base::Result<Piece>> read_hashed(const ObjectPlace* object, const Extent* extent,
+  platform::Task<base::Result<Piece>> read_hashed(const HandleState* object, const Extent* extent,
                                                   std::uint64_t offset, std::uint64_t length);
   // Remembers what was hashed: whole groups of the extent, from byte `offset` on.
-  void add_proven(const ObjectPlace& object, const Extent& extent, std::uint64_t offset,
+  void add_proven(const HandleState& object, const Extent& extent, std::uint64_t offset,
                   base::ByteView groups);
 
   VolumeState* state_;
-  runtime::Mpsc<Job>* jobs_;
+  runtime::Mpsc<Command>* commands_;
   PartTables tables_;
   ProvenCells proven_;
 };

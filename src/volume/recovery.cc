@@ -310,8 +310,8 @@ Task<Result<void>> Recovery::open_index(const Survey* survey) {
     auto made = co_await make_index(++newest);
     if (!made) co_return base::fail(std::move(made.error()));
     index = std::move(*made);
-    auto settled = co_await settle(index.get(), &ledger);
-    if (!settled) co_return settled;
+    auto finished = co_await finish_rebuild(index.get(), &ledger);
+    if (!finished) co_return finished;
   }
   if (index) {
     auto forgotten = co_await forget_removed(survey, index.get(), &ledger);
@@ -365,8 +365,8 @@ Task<Result<void>> Recovery::rebuild() {
   auto collected =
       co_await apply_log(&*surveyed, {}, {index->get(), &ledger, Draft::Mode::Collect});
   if (!collected) co_return collected;
-  auto settled = co_await settle(index->get(), &ledger);
-  if (!settled) co_return settled;
+  auto finished = co_await finish_rebuild(index->get(), &ledger);
+  if (!finished) co_return finished;
   state_->set_index(std::move(*index), generation, std::move(ledger));
   co_return Result<void>();
 }
@@ -388,8 +388,8 @@ Task<Result<void>> Recovery::inspect(platform::KeyValue* index, Ledger* ledger) 
   for (const Surveyed& segment : *surveyed) state_->add_segment(segment.segment);
   auto applied = co_await apply_log(&*surveyed, {}, {index, ledger, Draft::Mode::Collect});
   if (!applied) co_return applied;
-  auto settled = co_await settle(index, ledger);
-  co_return settled;
+  auto finished = co_await finish_rebuild(index, ledger);
+  co_return finished;
 }
 
 Task<Result<void>> Recovery::apply_log(const Survey* survey, LogPosition from, Target target) {

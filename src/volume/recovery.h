@@ -112,6 +112,6 @@ class Recovery {
 };
 
 // Removes parts and holds nobody needs from an index made in Collect mode, and adds everything up.
-platform::Task<base::Result<void>> settle(platform::KeyValue* index, Ledger* ledger);
+platform::Task<base::Result<void>> finish_rebuild(platform::KeyValue* index, Ledger* ledger);
 
 }  // namespace ron::volume

@@ -201,7 +201,7 @@ TEST(Recovery, ACommitWhosePartIsTornDoesNotCount) {
   Life life(machine, options);
   life.wait_readable();
   EXPECT_EQ(code_of(get(machine, life.volume(), b3::hash(object))), Code::NotFound);
-  const auto upload = run(machine, life.volume().find_upload(id));
+  const auto upload = run(machine, life.volume().find_upload(id, {}));
   ASSERT_TRUE(upload.has_value());
   ASSERT_EQ(upload->arrived.size(), 1U);
   EXPECT_EQ(upload->arrived[0].last, 0U);

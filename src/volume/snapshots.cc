@@ -128,8 +128,8 @@ Task<Result<void>> Snapshots::fill(std::string path) {
   if (done) done = co_await disk.make_directory(segments);
   if (done) done = co_await copy_identity(path);
   if (!done) co_return done;
-  auto linked = co_await ask<bool>(jobs_, runtime::Shutdown(), [&segments](Reply<bool> reply) {
-    return Job(LinkJob{segments, std::move(reply)});
+  auto linked = co_await ask<bool>(commands_, runtime::Shutdown(), [&segments](Reply<bool> reply) {
+    return Command(LinkCommand{segments, std::move(reply)});
   });
   if (!linked) co_return base::fail(std::move(linked.error()));
   done = co_await disk.sync_directory(segments);

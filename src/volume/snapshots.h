@@ -18,7 +18,7 @@
 #include "base/result.h"
 #include "platform/task.h"
 #include "runtime/mpsc.h"
-#include "volume/jobs.h"
+#include "volume/commands.h"
 #include "volume/state.h"
 #include "volume/volume.h"
 
@@ -30,7 +30,8 @@ namespace ron::volume {
 // Any executor; one operation at a time, others are told Busy. State and channel outlive it.
 class Snapshots {
  public:
-  Snapshots(VolumeState* state, runtime::Mpsc<Job>* jobs) : state_(state), jobs_(jobs) {}
+  Snapshots(VolumeState* state, runtime::Mpsc<Command>* commands)
+      : state_(state), commands_(commands) {}
   Snapshots(const Snapshots&) = delete;
   Snapshots& operator=(const Snapshots&) = delete;
 
@@ -57,7 +58,7 @@ class Snapshots {
   platform::Task<base::Result<Snapshot>> measure(std::string name);
 
   VolumeState* state_;
-  runtime::Mpsc<Job>* jobs_;
+  runtime::Mpsc<Command>* commands_;
   std::atomic<bool> busy_ = false;
 };
 

@@ -23,7 +23,7 @@ Options volume_options() { return options_of("/data"); }
 Options snapshot_options(const std::string& name) { return options_of("/data/snapshots/" + name); }
 
 base::Result<Snapshot> snapshot(Machine& machine, Life& life, std::string name) {
-  return run(machine, life.volume().make_snapshot(std::move(name)));
+  return run(machine, life.volume().make_snapshot(std::move(name), {}));
 }
 
 void expect_all(Machine& machine, Life& life, const std::vector<Bytes>& objects) {
@@ -191,24 +191,24 @@ TEST(Snapshots, AreListedAndRemoved) {
   Machine machine(1);
   Life life(machine, volume_options());
   DiskVolume& volume = life.volume();
-  EXPECT_TRUE(run(machine, volume.list_snapshots())->empty());
+  EXPECT_TRUE(run(machine, volume.list_snapshots({}))->empty());
   ASSERT_TRUE(put(machine, volume, sample_bytes(100, 1)).get().has_value());
   ASSERT_TRUE(snapshot(machine, life, "b").has_value());
   ASSERT_TRUE(snapshot(machine, life, "a").has_value());
   EXPECT_EQ(snapshot(machine, life, "a").error().code, Code::PreconditionFailed);
   EXPECT_EQ(snapshot(machine, life, "../a").error().code, Code::Malformed);
-  const auto listed = run(machine, volume.list_snapshots());
+  const auto listed = run(machine, volume.list_snapshots({}));
   ASSERT_EQ(listed->size(), 2U);
   EXPECT_EQ(listed->front().name, "a");
   EXPECT_GT(listed->front().bytes, 100U);
-  EXPECT_EQ(run(machine, volume.remove_snapshot("c")).error().code, Code::NotFound);
+  EXPECT_EQ(run(machine, volume.remove_snapshot("c", {})).error().code, Code::NotFound);
   {
     const Life copy(machine, snapshot_options("a"));
-    EXPECT_EQ(run(machine, volume.remove_snapshot("a")).error().code, Code::PreconditionFailed);
+    EXPECT_EQ(run(machine, volume.remove_snapshot("a", {})).error().code, Code::PreconditionFailed);
   }
-  EXPECT_TRUE(run(machine, volume.remove_snapshot("a")).has_value());
-  EXPECT_TRUE(run(machine, volume.remove_snapshot("b")).has_value());
-  EXPECT_TRUE(run(machine, volume.list_snapshots())->empty());
+  EXPECT_TRUE(run(machine, volume.remove_snapshot("a", {})).has_value());
+  EXPECT_TRUE(run(machine, volume.remove_snapshot("b", {})).has_value());
+  EXPECT_TRUE(run(machine, volume.list_snapshots({}))->empty());
   EXPECT_EQ(run(machine, machine.node.disk().list("/data/snapshots"))->size(), 0U);
   expect_all(machine, life, {sample_bytes(100, 1)});
 }
@@ -223,7 +223,7 @@ TEST(Snapshots, OneThatFailsLeavesNothing) {
     ASSERT_TRUE(put(machine, life.volume(), sample_bytes(100, 1)).get().has_value());
     machine.node.disk().fail_next(op);
     failed += snapshot(machine, life, "a").has_value() ? 0 : 1;
-    EXPECT_TRUE(run(machine, life.volume().list_snapshots())->empty());
+    EXPECT_TRUE(run(machine, life.volume().list_snapshots({}))->empty());
     EXPECT_EQ(run(machine, machine.node.disk().list("/data/snapshots"))->size(), 0U);
     EXPECT_TRUE(snapshot(machine, life, "a").has_value());
     expect_all(machine, life, {sample_bytes(100, 1)});

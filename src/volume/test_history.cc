@@ -126,7 +126,7 @@ void History::live(bool last) {
   if (!violation_.empty()) return;
   switch (last ? 0 : random_.below(4)) {
     case 0:
-      settle();
+      await_answers();
       check_everything();
       note("stop");
       ++counts_.stops;
@@ -145,7 +145,7 @@ void History::live(bool last) {
   if (plan_.medium_fails && random_.below(2) == 0) damage_medium();
 }
 
-void History::settle() {
+void History::await_answers() {
   for (int i = 0; i < 1000 && !outstanding_.empty(); ++i) advance(1ms);
   if (!outstanding_.empty()) violate("a write is never answered");
 }
@@ -499,7 +499,7 @@ void History::check_holds(ModelObject& object) {
   std::vector<std::string> expected;
   for (std::size_t i = 0; i < kTenants.size(); ++i) {
     const std::string tenant(kTenants[i]);
-    const auto held = volume::run(machine_, life_->volume().holds(object.id, tenant));
+    const auto held = volume::run(machine_, life_->volume().holds(object.id, tenant, {}));
     if (!held) return violate("a hold cannot be read: " + held.error().message);
     const std::string what = name_of(object) + " of '" + tenant + "'";
     Presence& hold = object.holds[i];
@@ -509,7 +509,7 @@ void History::check_holds(ModelObject& object) {
     if (*held) expected.push_back(tenant);
   }
   std::ranges::sort(expected);
-  const auto found = volume::run(machine_, life_->volume().holders(object.id, kTenants.size()));
+  const auto found = volume::run(machine_, life_->volume().holders(object.id, kTenants.size(), {}));
   const bool listed = found ? found->tenants == expected && !found->more : expected.empty();
   if (!listed) violate("the list of holders is wrong: " + name_of(object));
 }
@@ -530,7 +530,7 @@ void History::check_usage() {
 
 void History::check_upload(ModelUpload& upload) {
   if (upload.unsure) return;
-  const auto found = volume::run(machine_, life_->volume().find_upload(upload.id));
+  const auto found = volume::run(machine_, life_->volume().find_upload(upload.id, {}));
   if (!found && found.error().code != Code::NotFound) return violate("an upload fails");
   const bool committed = found && found->committed;
   if (committed && found->committed != objects_[upload.object].id) {

@@ -115,7 +115,7 @@ class History {
 
   void start();
   void live(bool last);
-  void settle();
+  void await_answers();
   void end_life();
   void be_busy();
   void crash();

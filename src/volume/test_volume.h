@@ -189,14 +189,14 @@ inline base::Result<Added> store_in_parts(Machine& machine, DiskVolume& volume, 
 
 inline platform::Task<void> read_all(DiskVolume* volume, base::ObjectId id,
                                      base::Result<std::vector<std::byte>>* out) {
-  auto located = co_await volume->locate(id);
+  auto located = co_await volume->locate(id, {});
   if (!located) {
     *out = base::fail(std::move(located.error()));
     co_return;
   }
   std::vector<std::byte> bytes;
   while (bytes.size() < located->length) {
-    auto piece = co_await volume->read(*located, bytes.size(), kPartBytes);
+    auto piece = co_await volume->read(*located, bytes.size(), kPartBytes, {});
     if (!piece) {
       *out = base::fail(std::move(piece.error()));
       co_return;

@@ -92,10 +92,10 @@ struct UploadState {
 
 // An object as it was found. Cheap to copy; keeps what it needs to read the object alive, even if
 // the object is removed or moved meanwhile.
-struct Located {
+struct ObjectHandle {
   base::ObjectId id;
   std::uint64_t length = 0;
-  std::shared_ptr<const void> place;  // the volume's own
+  std::shared_ptr<const void> state;  // the volume's own
 };
 
 // Verified bytes of an object: `bytes` lie inside `buffer` or inside memory kept by `owner`.
@@ -197,13 +197,17 @@ class Maintenance {
   [[nodiscard]] virtual ScrubProgress scrub_progress() const = 0;
 
   // See volume/snapshots.h.
-  virtual platform::Task<base::Result<Snapshot>> make_snapshot(std::string name) = 0;
-  virtual platform::Task<base::Result<void>> remove_snapshot(std::string name) = 0;
-  virtual platform::Task<base::Result<std::vector<Snapshot>>> list_snapshots() = 0;
+  virtual platform::Task<base::Result<Snapshot>> make_snapshot(std::string name,
+                                                               runtime::Deadline deadline) = 0;
+  virtual platform::Task<base::Result<void>> remove_snapshot(std::string name,
+                                                             runtime::Deadline deadline) = 0;
+  virtual platform::Task<base::Result<std::vector<Snapshot>>> list_snapshots(
+      runtime::Deadline deadline) = 0;
 };
 
 // Any executor of the host. Errors: NotFound, IntegrityFail (the medium lied), StorageFull,
-// StorageBusy, Degraded (recovering), HashMismatch, Malformed, PreconditionFailed.
+// StorageBusy, Degraded (recovering), HashMismatch, Malformed, PreconditionFailed; Timeout when a
+// question was not answered by its deadline.
 class Volume {
  public:
   Volume() = default;
@@ -212,17 +216,21 @@ class Volume {
   virtual ~Volume() = default;
 
   // NotFound when it is not there; IntegrityFail when it is known to be damaged. Cancel-safe.
-  virtual platform::Task<base::Result<Located>> locate(base::ObjectId id) = 0;
+  virtual platform::Task<base::Result<ObjectHandle>> locate(base::ObjectId id,
+                                                            runtime::Deadline deadline) = 0;
   // Verified bytes from `offset` on: at least one and at most `length`, which is at most
   // kPartBytes; it may stop early at the end of a part. An empty object has none to read.
   // IntegrityFail quarantines the object. Cancel-safe.
-  virtual platform::Task<base::Result<Piece>> read(Located object, std::uint64_t offset,
-                                                   std::uint64_t length) = 0;
+  virtual platform::Task<base::Result<Piece>> read(ObjectHandle object, std::uint64_t offset,
+                                                   std::uint64_t length,
+                                                   runtime::Deadline deadline) = 0;
 
   // Whether the tenant holds the object; not if it is not there. Cancel-safe.
-  virtual platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant) = 0;
+  virtual platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant,
+                                                   runtime::Deadline deadline) = 0;
   // The first `most` of those who hold it. NotFound when it is not there. Cancel-safe.
-  virtual platform::Task<base::Result<Holders>> holders(base::ObjectId id, std::size_t most) = 0;
+  virtual platform::Task<base::Result<Holders>> holders(base::ObjectId id, std::size_t most,
+                                                        runtime::Deadline deadline) = 0;
 
   // Writes return when the volume has taken them over, having waited for room until the deadline
   // at most; the reply comes when the change is durable, on any executor and without a lock held. A
@@ -248,7 +256,8 @@ class Volume {
   virtual platform::Task<void> abort_upload(UploadId upload, runtime::Deadline deadline,
                                             Reply<bool> reply) = 0;
   // Open or committed.
-  virtual platform::Task<base::Result<UploadState>> find_upload(UploadId upload) = 0;
+  virtual platform::Task<base::Result<UploadState>> find_upload(UploadId upload,
+                                                                runtime::Deadline deadline) = 0;
 
   // Up to `limit` objects with addresses above `after`, in order of address. Cancel-safe.
   struct Listed {
@@ -256,7 +265,7 @@ class Volume {
     std::uint64_t length = 0;
   };
   virtual platform::Task<base::Result<std::vector<Listed>>> list(
-      std::optional<base::ObjectId> after, std::size_t limit) = 0;
+      std::optional<base::ObjectId> after, std::size_t limit, runtime::Deadline deadline) = 0;
 
   // What the tenant holds.
   [[nodiscard]] virtual Usage usage(std::string_view tenant) const = 0;

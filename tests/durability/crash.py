@@ -20,6 +20,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import payloads  # noqa: E402
 import ron  # noqa: E402
+import storage  # noqa: E402
 
 # None so small that two clients could make the same bytes.
 SIZES = (16, 100, 700, 1024, 5000, 40_000, 65_536, 65_537, 200_000, 1 << 20)
@@ -181,7 +182,7 @@ class Compactor(threading.Thread):
 
 def start(data, sets):
     began = time.monotonic()
-    server = ron.Server(sets={**SETS, **sets}, data=data)
+    server = storage.Server(sets={**SETS, **sets}, data=data)
     took = time.monotonic() - began
     if took > LISTEN_S * ron.SLOW:
         raise Wrong(f"listening took {took:.2f} s")

@@ -19,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import crash  # noqa: E402
 import media  # noqa: E402
 import ron  # noqa: E402
+import storage  # noqa: E402
 
 SETS = {"storage.cache_bytes": "0", "storage.segment_bytes": "16MiB"}
 BEFORE, REFUSALS, AFTER = 40, 3, 20  # objects stored or refused
@@ -105,7 +106,7 @@ def troubled(folder, sets, trouble, report):
     """Writes until the trouble is met, looks, ends the trouble, looks again, also after a restart."""
     dice = random.Random(1)
     sets = {**SETS, **sets}
-    server = ron.Server(sets=sets, data=pathlib.Path(folder) / "data")
+    server = storage.Server(sets=sets, data=pathlib.Path(folder) / "data")
     ask, stored, refused = crash.Ask(server.address, server.token), [], []
     try:
         if fill(ask, dice.randbytes, stored, BEFORE) is not None:
@@ -139,7 +140,7 @@ def troubled(folder, sets, trouble, report):
         server.close()
     if trouble.keeps_what_it_synced:
         forget(folder)
-    server = ron.Server(sets=sets, data=pathlib.Path(folder) / "data")
+    server = storage.Server(sets=sets, data=pathlib.Path(folder) / "data")
     try:
         with crash.Ask(server.address, server.token) as again:
             read_back(again, stored)
@@ -224,7 +225,7 @@ def unreadable(directory, report):
     """EIO on reading: said so and not taken for damage; the rest is read as ever."""
     dice, near, far = random.Random(1), [], []
     with failing_disk(directory, "unreadable") as (folder, trouble):
-        server = ron.Server(sets={**SETS, "storage.min_free_bytes": "0"}, data=folder / "data")
+        server = storage.Server(sets={**SETS, "storage.min_free_bytes": "0"}, data=folder / "data")
         try:
             with crash.Ask(server.address, server.token) as ask:
                 refused = fill(ask, dice.randbytes, near, BEFORE)

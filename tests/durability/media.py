@@ -81,7 +81,7 @@ class Ballast:
 
     def take(self):
         with open(self.path, "wb") as file:
-            self.settle()
+            self.sync()
             for step in (1 << 20, 4096):
                 self.grow(file, step)
             os.fsync(file.fileno())
@@ -115,8 +115,8 @@ class Ballast:
             if begin < end:
                 subprocess.run(["fallocate", "--punch-hole", "--offset", str(at + begin - disk_at),
                                 "--length", str(end - begin), self.path], check=True)
-        self.settle()
+        self.sync()
 
-    def settle(self):
+    def sync(self):
         """What is only in memory has taken no room yet, and what was given back is not free yet."""
         subprocess.run(["sync", "--file-system", self.path], check=True)

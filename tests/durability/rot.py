@@ -22,6 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import crash  # noqa: E402
 import payloads  # noqa: E402
 import ron  # noqa: E402
+import storage  # noqa: E402
 
 SIZES = [0, 1, 300, 1024, 9000, 65_536, 65_537, 150_000, 400_000, 1 << 20]
 LARGE = [2 * payloads.PART + 777]
@@ -47,7 +48,7 @@ class Store:
             self.find(payload)
 
     def start(self):
-        self.server = ron.Server(sets=SETS, data=self.data)
+        self.server = storage.Server(sets=SETS, data=self.data)
         self.ask = crash.Ask(self.server.address, self.server.token)
         self.admin = crash.Ask(self.server.admin, self.server.token)
 

@@ -1,38 +1,36 @@
-"""Harness of the end-to-end tests: the real binary on loopback, and clients that look closely.
+"""Harness of the end-to-end tests: any `ron` process on loopback, with what every service has.
 
-Nothing here needs more than the standard library. Every server listens on port 0, lives in a
-directory of its own, is ended by its pid and dies with the test that started it.
+Nothing here needs more than the standard library. Every process listens on port 0, lives in a
+directory of its own, is ended by its pid and dies with the test that started it. What is one
+service's own stands beside this file (`storage.py`).
 """
 
 import base64
 import ctypes
-import gzip
 import hashlib
 import hmac
 import json
 import os
 import pathlib
-import random
 import re
 import resource
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
 import time
 
+from wire import (Closed, Connection, ProtocolError, REPLY_S, Response, SLOW,  # noqa: F401
+                  Truncated, parse_head, request)
+
 BINARY = os.environ.get(
     "RON_BINARY", str(pathlib.Path(__file__).resolve().parents[2] / "build/release/ron")
 )
-SLOW = float(os.environ.get("RON_E2E_SLOW", "1"))  # stretches patience, never a limit under test
 SANITIZED = os.environ.get("RON_E2E_SANITIZED") == "1"  # its speed and memory say nothing
 START_S = 20 * SLOW
-REPLY_S = 20 * SLOW
 PR_SET_PDEATHSIG = 1
-PART = 1 << 20  # of an upload
 
 ULID = re.compile(r"^[0-7][0-9A-HJKMNP-TV-Z]{25}$")
 
@@ -45,15 +43,6 @@ def b3(data):
     """The address of some bytes, from the reference tool."""
     out = subprocess.run(["b3sum", "--no-names"], input=data, capture_output=True, check=True)
     return "b3:" + out.stdout.decode().strip()
-
-
-def large_object(seed=1, size=6 << 20, repeats=8):
-    """Bytes larger than any socket buffer, and their gzip form, which fits a body and the decode
-    guard: blocks of noise, each several times, are packed a little less than that many times."""
-    noise = random.Random(seed)
-    blocks = [noise.randbytes(1000) * repeats for _ in range(size // (1000 * repeats) + 1)]
-    data = b"".join(blocks)[:size]
-    return data, gzip.compress(data, mtime=0)
 
 
 def wait_until(what, probe, timeout=REPLY_S, pause=0.01):
@@ -71,197 +60,6 @@ def wait_until(what, probe, timeout=REPLY_S, pause=0.01):
 def percentile(values, fraction):
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * fraction))]
-
-
-class ProtocolError(AssertionError):
-    """The server broke HTTP."""
-
-
-class Closed(Exception):
-    """The connection ended where a response could have begun; `reset` tells a RST from a FIN."""
-
-    def __init__(self, reset=False):
-        super().__init__("reset" if reset else "closed")
-        self.reset = reset
-
-
-class Truncated(Exception):
-    """The connection ended inside a response. `status` is set if the head was complete."""
-
-    def __init__(self, status=None):
-        super().__init__(f"truncated, status {status}")
-        self.status = status
-
-
-class Response:
-    def __init__(self, status, headers, raw_head):
-        self.status = status
-        self.headers = headers  # in order, names as sent
-        self.raw_head = raw_head
-        self.body = b""
-
-    def get(self, name, default=None):
-        values = self.all(name)
-        return values[0] if values else default
-
-    def all(self, name):
-        return [value for key, value in self.headers if key.lower() == name.lower()]
-
-    @property
-    def closes(self):
-        return "close" in [v.lower() for v in self.all("Connection")]
-
-    def json(self):
-        return json.loads(self.body)
-
-    @property
-    def code(self):
-        """The error code of the envelope, or None."""
-        return self.json()["error"]["code"] if self.status >= 400 and self.body else None
-
-
-FIELD = re.compile(
-    rb"^([!#$%&'*+\-.^_`|~0-9A-Za-z]+): ([\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?$")
-STATUS = re.compile(rb"^HTTP/1\.1 ([1-5][0-9][0-9]) [\x20-\x7e]+$")
-
-
-def parse_head(raw):
-    """A response head, without mercy: exact line ends, exact fields, no repeated framing."""
-    if not raw.endswith(b"\r\n\r\n"):
-        raise ProtocolError(f"head without an end: {raw!r}")
-    lines = raw[:-4].split(b"\r\n")
-    start = STATUS.match(lines[0])
-    if not start:
-        raise ProtocolError(f"status line {lines[0]!r}")
-    headers = []
-    for line in lines[1:]:
-        field = FIELD.match(line)
-        if not field:
-            raise ProtocolError(f"field line {line!r}")
-        headers.append((field[1].decode(), (field[2] or b"").decode()))
-    response = Response(int(start[1]), headers, raw)
-    for name in ("Content-Length", "Connection", "X-Corr-ID", "Date", "ETag", "Retry-After"):
-        if len(response.all(name)) > 1:
-            raise ProtocolError(f"{name} twice in {raw!r}")
-    if response.all("Transfer-Encoding"):
-        raise ProtocolError("a transfer coding nobody asked for")
-    return response
-
-
-class Connection:
-    """A socket that reads exactly one response at a time and keeps what follows."""
-
-    def __init__(self, address, timeout=REPLY_S, receive_buffer=None, source=None):
-        self.socket = socket.socket()
-        if source:
-            self.socket.bind((source, 0))
-        if receive_buffer:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(timeout)
-        try:
-            self.socket.connect(address)
-        except BaseException:
-            self.socket.close()
-            raise
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.pending = b""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def close(self):
-        self.socket.close()
-
-    def send(self, data):
-        self.socket.sendall(data)
-
-    def half_close(self):
-        self.socket.shutdown(socket.SHUT_WR)
-
-    def _more(self):
-        """False at the end of the stream."""
-        piece = self.socket.recv(1 << 16)
-        self.pending += piece
-        return bool(piece)
-
-    def read_head(self):
-        try:
-            while b"\r\n\r\n" not in self.pending:
-                if not self._more():
-                    if self.pending:
-                        raise Truncated()
-                    raise Closed()
-        except ConnectionError as error:
-            if self.pending:
-                raise Truncated() from error
-            raise Closed(reset=True) from error
-        end = self.pending.index(b"\r\n\r\n") + 4
-        raw, self.pending = self.pending[:end], self.pending[end:]
-        return parse_head(raw)
-
-    def read_response(self, head_only=False):
-        """One response, interim ones included; `head_only` for the answer to HEAD."""
-        response = self.read_head()
-        lengths = response.all("Content-Length")
-        bodiless = response.status < 200 or response.status in (204, 304)
-        if bodiless:
-            if lengths:
-                raise ProtocolError(f"{response.status} with a Content-Length")
-            return response
-        if len(lengths) != 1 or not re.fullmatch("0|[1-9][0-9]*", lengths[0]):
-            raise ProtocolError(f"no proper Content-Length in {response.raw_head!r}")
-        if head_only:
-            return response
-        length = int(lengths[0])
-        pieces, have = [self.pending], len(self.pending)
-        try:
-            while have < length:
-                piece = self.socket.recv(min(1 << 20, length - have))
-                if not piece:
-                    raise Truncated(response.status)
-                pieces.append(piece)
-                have += len(piece)
-        except ConnectionError as error:
-            raise Truncated(response.status) from error
-        received = b"".join(pieces)
-        response.body, self.pending = received[:length], received[length:]
-        return response
-
-    def ask(self, method, path, headers=(), body=None):
-        """Sends one plain request and reads its answer."""
-        self.send(request(method, path, headers, body))
-        return self.read_response(head_only=method == "HEAD")
-
-    def ends(self, timeout=REPLY_S):
-        """Waits until the server ends the connection; no byte may come before that."""
-        self.socket.settimeout(timeout)
-        try:
-            stray = self.pending or self.socket.recv(4096)
-        except ConnectionError:
-            return True
-        except TimeoutError:
-            return False
-        if stray:
-            raise ProtocolError(f"bytes nobody asked for: {stray[:80]!r}")
-        return True
-
-    def is_open(self):
-        """Proves it by another request and its answer."""
-        try:
-            return self.ask("GET", "/healthz").status == 200
-        except (Closed, ConnectionError):
-            return False
-
-
-def request(method, path, headers=(), body=None):
-    lines = [f"{method} {path} HTTP/1.1", "Host: test"]
-    lines += [f"{name}: {value}" for name, value in headers]
-    if body is not None:
-        lines.append(f"Content-Length: {len(body)}")
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + (body or b"")
 
 
 class Metrics:
@@ -291,37 +89,72 @@ class Metrics:
         )
 
 
-class Server:
-    """One `ron storage` process: in memory, or on disk in the directory `data`, which outlives it.
-    `sets` are --set overrides of the storage section."""
+class Certificate:
+    """A certificate for localhost and its key, in a directory of the test's."""
 
-    def __init__(self, sets=None, flags=(), config=None, env=None, cores=2, bind="127.0.0.1:0",
-                 admin="127.0.0.1:0", binary=BINARY, data=None):
+    def __init__(self, directory, name="first"):
+        self.directory = pathlib.Path(directory)
+        self.cert, self.key = self.directory / "cert.pem", self.directory / "key.pem"
+        self.renew(name)
+
+    def renew(self, name):
+        """A new one in place of the old, as a renewal does it."""
+        cert, key = self.directory / "new.cert", self.directory / "new.key"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-keyout", str(key), "-out",
+             str(cert), "-days", "2", "-subj", f"/CN={name}", "-addext",
+             "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+            check=True, capture_output=True, timeout=REPLY_S)
+        key.chmod(0o600)
+        key.rename(self.key)
+        cert.rename(self.cert)
+
+    def sets(self, section):
+        return {f"{section}.tls.cert_path": self.cert, f"{section}.tls.key_path": self.key}
+
+
+class Process:
+    """One `ron` process and its services. `command` are the words behind `ron`; `services` are those
+    that say where they listen, in this order; `sets` are --set overrides, `uds` a socket's path and
+    `tls` a Certificate for the first service. With `config`, a file's text, that says all of it."""
+
+    def __init__(self, command, services, sets=None, flags=(), config=None, env=None, cores=2,
+                 bind="127.0.0.1:0", admin="127.0.0.1:0", binary=BINARY, uds=None, tls=None):
+        self.services = list(services)
+        self.uds = uds
+        self.trust = str(tls.cert) if tls else None
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="ron-e2e-"))
         self.cwd = self.home / "cwd"
         self.cwd.mkdir()
         self.log_path = self.home / "log"
         self.token_path = self.home / "token"
         self.config_path = self.home / "ron.toml"
-        where = ["--data", str(data)] if data else ["--amnesia"]
-        command = [binary, "storage", *where, "--token-out", str(self.token_path),
-                   "--log-format", "json", "--cores", str(cores)]
+        words = [binary, *map(str, command), "--token-out", str(self.token_path),
+                 "--log-format", "json", "--cores", str(cores)]
         if config is None:
-            command += ["--bind", bind, "--admin", admin]
+            words += ["--bind", bind, "--admin", admin]
         else:
             self.config_path.write_text(config)
-            command += ["--config", str(self.config_path)]
-        for key, value in (sets or {}).items():
-            command += ["--set", f"{key}={value}"]
-        command += list(flags)
+            words += ["--config", str(self.config_path)]
+        sets = dict(sets or {})
+        if tls:
+            sets.update(tls.sets(self.services[0].removeprefix("svc-")))
+        for key, value in sets.items():
+            words += ["--set", f"{key}={value}"]
+        if uds:
+            words += ["--uds", str(uds)]
+        words += map(str, flags)
         self.out = []  # lines of standard output
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                command, cwd=self.cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                words, cwd=self.cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=log, env={**os.environ, **(env or {})}, preexec_fn=die_with_parent)
         self.pid = self.process.pid
+        self.addresses = {}  # by service
         try:
-            self.address = self._listening(0)
+            for service in self.services:
+                self.moved(service)
+            self.address = self.addresses[self.services[0]]
             self.admin = self._admin()
             self.token = self.token_path.read_text().strip()
         except BaseException:
@@ -344,24 +177,30 @@ class Server:
 
     # Start-up and end.
 
-    def _listening(self, index):
-        """The address in the index-th `listening on` line of standard output."""
+    def _line(self):
+        """The next line of standard output."""
         end = time.monotonic() + START_S
         descriptor = self.process.stdout.fileno()
-        while len(self.out) <= index:
-            ready, _, _ = select.select([descriptor], [], [], max(0, end - time.monotonic()))
-            line = self.process.stdout.readline().decode() if ready else ""
-            if not line:
-                raise AssertionError(f"no listening line {index}: {self.log_text()}")
-            self.out.append(line)
-        host, port = re.fullmatch(r"svc-storage listening on (.+):(\d+)\n",
-                                  self.out[index]).groups()
-        return host, int(port)
+        ready, _, _ = select.select([descriptor], [], [], max(0, end - time.monotonic()))
+        line = self.process.stdout.readline().decode() if ready else ""
+        if not line:
+            raise AssertionError(f"no line after {self.out}: {self.log_text()}")
+        self.out.append(line)
+        return line
 
-    def moved(self):
-        """The address after the next rebind."""
-        self.address = self._listening(len(self.out))
-        return self.address
+    def moved(self, service=None):
+        """Where the service, or the first, says that it listens next: at its start, after a
+        rebind."""
+        service = service or self.services[0]
+        line = self._line()
+        said = re.fullmatch(rf"{service} listening on (.+):(\d+)\n", line)
+        if not said:
+            raise AssertionError(f"{service} does not say where it listens: {line!r}")
+        host, port = said.groups()
+        self.addresses[service] = (host, int(port))
+        if service == self.services[0]:
+            self.address = self.addresses[service]
+        return self.addresses[service]
 
     def _admin(self):
         line = self.wait_log("admin listening")
@@ -401,11 +240,16 @@ class Server:
 
         return wait_until(f"log line {message} {fields}", found, timeout)
 
-    def connect(self, **options):
-        return Connection(self.address, **options)
+    def connect(self, service=None, **options):
+        """To the service, or the first."""
+        address = self.addresses[service] if service else self.address
+        return Connection(address, tls=self.trust, **options)
+
+    def connect_unix(self, **options):
+        return Connection(str(self.uds), **options)
 
     def connect_admin(self):
-        return Connection(self.admin)
+        return Connection(self.admin, tls=self.trust)
 
     def metrics(self):
         with self.connect_admin() as connection:
@@ -418,52 +262,9 @@ class Server:
         wait_until(f"{name}{labels} = {value}, is {self.metrics().value(name, **labels)}",
                    lambda: self.metrics().value(name, **labels) == value)
 
-    def put(self, data, *headers):
-        """Stores bytes and returns their address."""
-        with self.connect() as connection:
-            response = connection.ask("POST", "/o", [self.auth, *headers], data)
-            assert response.status in (200, 201), (response.status, response.body)
-            return response.json()["address"]
-
-    def upload(self, data):
-        """Stores bytes part by part, which may be more than a body, and returns their address."""
-        with self.connect() as connection:
-            def ask(method, path, body):
-                response = connection.ask(method, path, [self.auth], body)
-                assert response.status in (200, 201), (response.status, response.body)
-                return response
-
-            path = ask("POST", "/uploads", b'{"length":%d}' % len(data)).get("Location")
-            for number, at in enumerate(range(0, len(data), PART)):
-                ask("PUT", f"{path}/{number}", data[at:at + PART])
-            return ask("POST", path + "/commit", b"").json()["address"]
-
-    def put_large(self):
-        """Stores large_object() and returns its path and bytes."""
-        data, packed = large_object()
-        return "/o/" + self.put(packed, ("Content-Encoding", "gzip")), data
-
     def rss_kib(self):
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
-
-
-class OnDisk:
-    """Goes before a test class whose start() makes `server` with `data`: the same on disk, where a
-    server can be ended and started again."""
-
-    def setUp(self):
-        self.data = tempfile.mkdtemp(prefix="ron-e2e-data-")
-        self.addCleanup(shutil.rmtree, self.data, ignore_errors=True)
-        super().setUp()
-
-    def restart(self):
-        self.assertEqual(self.server.stop(), 0)
-        self.start()
-
-    def kill(self):
-        self.server.close()
-        self.start()
 
 
 def run_ron(*arguments, timeout=START_S, env=None, cwd=None):

@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 import ron
+import storage
 
 MIB = 1 << 20
 CALLS = ("%file,write,pwrite64,writev,pwritev,pwritev2,ftruncate,fallocate,copy_file_range,"
@@ -74,7 +75,7 @@ class Traced(unittest.TestCase):
         return {path for path in touched if not path.startswith("/memfd:")}
 
     def test_only_the_token_is_written(self):
-        with ron.Server(binary=str(self.binary), env={"TMPDIR": str(self.trace.parent)}) as server:
+        with storage.Server(binary=str(self.binary), env={"TMPDIR": str(self.trace.parent)}) as server:
             self.work(server)
             self.assertEqual(os.listdir(server.cwd), [])
             self.assertEqual(server.stop(), 0)
@@ -88,7 +89,7 @@ class Traced(unittest.TestCase):
     def test_the_trace_would_show_it(self):
         with tempfile.TemporaryDirectory(prefix="ron-e2e-data-") as home:
             data = home + "/data"
-            with ron.Server(binary=str(self.binary), data=data,
+            with storage.Server(binary=str(self.binary), data=data,
                             sets={"storage.min_free_bytes": "1MiB"}) as server:
                 self.work(server)
                 self.assertEqual(server.stop(), 0)

@@ -8,6 +8,7 @@ import time
 import unittest
 
 import ron
+import storage
 
 CONFIG = """
 [safety]
@@ -29,7 +30,7 @@ work_delay = "{delay}"
 
 class FullQueue(unittest.TestCase):
     def setUp(self):
-        self.server = ron.Server(config=CONFIG.format(delay="6s"))
+        self.server = storage.Server(config=CONFIG.format(delay="6s"))
         self.addCleanup(self.server.close)
         self.readable = "/o/" + ron.b3(b"readable")
 
@@ -142,7 +143,7 @@ class FullQueue(unittest.TestCase):
 
 class Contention(unittest.TestCase):
     def test_every_answer_is_counted_once(self):
-        with ron.Server(config=CONFIG.format(delay="3ms")) as server:
+        with storage.Server(config=CONFIG.format(delay="3ms")) as server:
             seen = collections.Counter()
             lock = threading.Lock()
 
@@ -174,7 +175,7 @@ class OtherLimits(unittest.TestCase):
         sets = {"safety.danger_ok": "true", "storage.debug.work_delay": "2s",
                 "storage.server.max_inflight": 3,
                 "storage.put_workers": 8}
-        with ron.Server(sets=sets) as server:
+        with storage.Server(sets=sets) as server:
             waiting = [server.connect() for _ in range(3)]
             for i, connection in enumerate(waiting):
                 self.addCleanup(connection.close)
@@ -198,7 +199,7 @@ class OtherLimits(unittest.TestCase):
 
     def test_rate(self):
         sets = {"storage.server.max_rps": 50}
-        with ron.Server(sets=sets) as server, server.connect() as connection:
+        with storage.Server(sets=sets) as server, server.connect() as connection:
             statuses = collections.Counter()
             for _ in range(300):
                 response = connection.ask("GET", "/o/b3:" + "0" * 64)

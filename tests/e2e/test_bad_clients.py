@@ -12,6 +12,7 @@ import unittest
 import zlib
 
 import ron
+import storage
 
 HERE = pathlib.Path(__file__).resolve().parent
 MIB = 1 << 20
@@ -53,7 +54,7 @@ class Dribbling(unittest.TestCase):
 
     def setUp(self):
         ron.more_descriptors()
-        self.server = ron.Server(sets={
+        self.server = storage.Server(sets={
             "storage.read_timeout": "1s", "storage.server.max_rps": 1000000,
             "storage.max_conns": 4096,
             "storage.max_conns_per_ip": 4096, "storage.server.max_inflight": 4096})
@@ -109,7 +110,7 @@ class Dribbling(unittest.TestCase):
 
 class Readers(unittest.TestCase):
     def setUp(self):
-        self.server = ron.Server(sets={"storage.write_timeout": "1s"})
+        self.server = storage.Server(sets={"storage.write_timeout": "1s"})
         self.addCleanup(self.server.close)
         self.path, self.data = self.server.put_large()
 
@@ -126,7 +127,7 @@ class Readers(unittest.TestCase):
 
     def test_as_many_as_may_be_in_flight_lock_nobody_out(self):
         self.server.close()
-        self.server = ron.Server(sets={"storage.server.max_inflight": 8,
+        self.server = storage.Server(sets={"storage.server.max_inflight": 8,
                                        "storage.write_timeout": "60s"})
         self.addCleanup(self.server.close)
         path, _ = self.server.put_large()
@@ -204,7 +205,7 @@ class Bombs(unittest.TestCase):
         return packed
 
     def setUp(self):
-        self.server = ron.Server(sets={"storage.server.max_rps": 1000000})
+        self.server = storage.Server(sets={"storage.server.max_rps": 1000000})
         self.addCleanup(self.server.close)
 
     def peak_kib(self):
@@ -212,7 +213,7 @@ class Bombs(unittest.TestCase):
         return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
 
     def test_every_coding_is_defused_in_bounded_memory(self):
-        warm = ron.large_object(size=1 << 16)[1]
+        warm = storage.large_object(size=1 << 16)[1]
         self.server.put(warm, ("Content-Encoding", "gzip"))
         for coding, bomb in self.bombs.items():
             with self.subTest(coding):
@@ -233,7 +234,7 @@ class Bombs(unittest.TestCase):
                                                                 "DecodedCap"), response.body
 
     def test_a_bomb_that_stays_below_the_ratio_meets_the_cap(self):
-        data, packed = ron.large_object(size=8 * MIB + 1, repeats=10)
+        data, packed = storage.large_object(size=8 * MIB + 1, repeats=10)
         self.assertLess(len(data) / len(packed), 10)
         self.assertLess(len(packed), MIB)
         with self.server.connect() as connection:
@@ -253,7 +254,7 @@ class Bombs(unittest.TestCase):
 
 class LargeBodies(unittest.TestCase):
     def setUp(self):
-        self.server = ron.Server()
+        self.server = storage.Server()
         self.addCleanup(self.server.close)
 
     def test_a_declared_length_is_refused_before_any_byte_of_it(self):
@@ -346,7 +347,7 @@ class Crowds(unittest.TestCase):
         server.wait_metric("http_connections", left + 1)
 
     def test_the_cap_per_address(self):
-        with ron.Server(sets={"storage.max_conns_per_ip": 10}) as server:
+        with storage.Server(sets={"storage.max_conns_per_ip": 10}) as server:
             full = {"max_conns_per_ip": "10"}
             first = self.fill(server, "127.0.0.1", 25, 10, full)
             other = self.fill(server, "127.0.0.2", 12, 10, full)
@@ -359,7 +360,7 @@ class Crowds(unittest.TestCase):
             self.fill(server, "127.0.0.2", 2, 0, full)
 
     def test_the_cap_in_all(self):
-        with ron.Server(sets={"storage.max_conns": 16, "storage.max_conns_per_ip": 10}) as server:
+        with storage.Server(sets={"storage.max_conns": 16, "storage.max_conns_per_ip": 10}) as server:
             full = {"max_conns": "16"}
             first = self.fill(server, "127.0.0.1", 10, 10, full)
             second = self.fill(server, "127.0.0.2", 10, 6, full)
@@ -370,7 +371,7 @@ class Crowds(unittest.TestCase):
             self.fill(server, "127.0.0.1", 8, 6, full)
 
     def test_a_crowd_at_once(self):
-        with ron.Server(sets={"storage.max_conns_per_ip": 50}) as server:
+        with storage.Server(sets={"storage.max_conns_per_ip": 50}) as server:
             outcomes = []
             gate = threading.Barrier(8)
 

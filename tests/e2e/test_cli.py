@@ -15,6 +15,7 @@ import unittest
 
 import client_stand_ins
 import ron
+import storage
 
 MIB = 1 << 20
 SIZES = (0, 1, 1023, 1024, 1025, 65535, 65536, 65537, MIB - 1, MIB, MIB + 1, 5 * MIB + MIB // 2)
@@ -81,7 +82,7 @@ class WithServer(Case):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = ron.Server(sets=cls.SETS)
+        cls.server = storage.Server(sets=cls.SETS)
 
     @classmethod
     def tearDownClass(cls):
@@ -380,7 +381,7 @@ class VerifyOffline(Case):
         super().setUp()
         self.data = self.home / "data"
         self.objects = {ron.b3(noise(size)): noise(size) for size in (0, 10, 70_000, 9 * MIB)}
-        server = ron.Server(sets={"storage.min_free_bytes": "1MiB"}, data=self.data)
+        server = storage.Server(sets={"storage.min_free_bytes": "1MiB"}, data=self.data)
         self.addCleanup(server.close)
         self.server = server
         for number, data in enumerate(self.objects.values()):

@@ -16,6 +16,7 @@ import unittest
 import zlib
 
 import ron
+import storage
 
 SIZES = (0, 1, 1023, 1024, 1025, 65535, 65536, 65537, 1048576)
 
@@ -49,7 +50,7 @@ def b3sum(path):
 
 class Objects(unittest.TestCase):
     def setUp(self):
-        self.server = ron.Server()
+        self.server = storage.Server()
         self.addCleanup(self.server.close)
         home = tempfile.TemporaryDirectory(prefix="ron-e2e-")
         self.addCleanup(home.cleanup)
@@ -180,7 +181,7 @@ class Capabilities(unittest.TestCase):
             return response.status, response.code
 
     def test_what_a_narrowed_token_may_do(self):
-        with ron.Server() as server:
+        with storage.Server() as server:
             address = server.put(b"x")
             allowed, forbidden = (200, None), (403, "Forbidden")
             cases = (
@@ -211,7 +212,7 @@ class Capabilities(unittest.TestCase):
                 self.assertEqual(connection.ask("GET", "/o/" + address).status, 200)
 
     def test_a_chunked_body_is_held_to_the_grant(self):
-        with ron.Server() as server, server.connect() as connection:
+        with storage.Server() as server, server.connect() as connection:
             token = ron.attenuate(server.token, "max_bytes = 4")
             head = [("Authorization", "Bearer " + token), ("Transfer-Encoding", "chunked")]
             connection.send(ron.request("POST", "/o", head) + b"5\r\nabcde\r\n0\r\n\r\n")
@@ -219,7 +220,7 @@ class Capabilities(unittest.TestCase):
 
     def test_revocation(self):
         config = '[storage]\nbind = "127.0.0.1:0"\nadmin = "127.0.0.1:0"\n[auth]\ndeny = [{deny}]\n'
-        with ron.Server(config=config.format(deny="")) as server:
+        with storage.Server(config=config.format(deny="")) as server:
             raw = base64.urlsafe_b64decode(server.token + "==")
             key, token_id = re.search(rb"v1:([a-z0-9_-]+):([0-9a-f]{32})", raw).groups()
             narrowed = ron.attenuate(server.token, "scope = storage:write")
@@ -239,7 +240,7 @@ class Capabilities(unittest.TestCase):
         server.wait_metric("storage_reload_success_total", done + 1)
 
     def test_private_reads(self):
-        with ron.Server(sets={"auth.public_reads": "false"}) as server:
+        with storage.Server(sets={"auth.public_reads": "false"}) as server:
             address = server.put(b"private")
             with server.connect() as connection:
                 self.assertEqual(connection.ask("GET", "/o/" + address).code, "Unauthorized")
@@ -249,7 +250,7 @@ class Capabilities(unittest.TestCase):
                 self.assertEqual(connection.ask("GET", "/healthz").status, 200)
 
     def test_the_token_file_is_private(self):
-        with ron.Server() as server:
+        with storage.Server() as server:
             self.assertEqual(stat.S_IMODE(server.token_path.stat().st_mode), 0o600)
 
 
@@ -263,7 +264,7 @@ class Amnesia(unittest.TestCase):
 
     def test_full_memory_stops_writes_only(self):
         sets = {"storage.cache_bytes": "8MiB"}
-        with ron.Server(sets=sets) as server, server.connect() as connection:
+        with storage.Server(sets=sets) as server, server.connect() as connection:
             ready = {"ready": True, "write_ready": True, "degraded": False, "missing": []}
             self.assertEqual(self.readiness(server), (200, ready))
             stored = {}
@@ -322,7 +323,7 @@ class Amnesia(unittest.TestCase):
                       for name in ("HOME", "TMPDIR", "XDG_DATA_HOME", "XDG_CACHE_HOME")}
             for place in places.values():
                 os.mkdir(place)
-            with ron.Server(env=places, sets={"storage.cache_bytes": "32MiB"}) as server:
+            with storage.Server(env=places, sets={"storage.cache_bytes": "32MiB"}) as server:
                 server.token_path.unlink()
                 before = self.tree(server.cwd, root)
                 for i in range(20):
@@ -362,7 +363,7 @@ class StartUp(unittest.TestCase):
                           words=("storage.admin", busy, "in use"))
 
     def test_another_ron_holds_the_port(self):
-        with ron.Server() as server:
+        with storage.Server() as server:
             busy = "%s:%d" % server.address
             self.one_line("storage", "--amnesia", "--bind", busy, "--admin", "127.0.0.1:0",
                           words=("storage.bind", busy, "in use"))
@@ -404,7 +405,7 @@ class StartUp(unittest.TestCase):
                   'read_timeout = "3s"\nidle_timeout = "30s"\n'
                   '[storage.limits]\nmax_body_bytes = "16KiB"\n')
         flags = ("--set", "storage.limits.max_body_bytes=64KiB")
-        with ron.Server(config=config, env=env,
+        with storage.Server(config=config, env=env,
                         flags=flags) as server, server.connect_admin() as admin:
             shown = admin.ask("GET", "/debug/config").body.decode()
             for key, value in (("max_body_bytes", "64KiB"), ("read_timeout", "2s"),
@@ -413,7 +414,7 @@ class StartUp(unittest.TestCase):
                 self.assertRegex(shown, rf'{key}"[^}}]*"{value}"')
 
     def test_standard_output_is_one_line(self):
-        with ron.Server(flags=("--log-level", "trace")) as server:
+        with storage.Server(flags=("--log-level", "trace")) as server:
             server.put(b"noise")
             self.assertEqual(server.stop(), 0)
             self.assertEqual(server.process.stdout.read(), b"")
@@ -422,13 +423,13 @@ class StartUp(unittest.TestCase):
     def test_version_agrees(self):
         code, out, _ = ron.run_ron("version")
         self.assertEqual(code, 0)
-        with ron.Server() as server, server.connect() as connection:
+        with storage.Server() as server, server.connect() as connection:
             shown = connection.ask("GET", "/version").json()
             self.assertEqual(out.split(), ["ron", shown["version"]])
 
     def test_a_start_is_quick(self):
         began = time.monotonic()
-        with ron.Server() as server, server.connect() as connection:
+        with storage.Server() as server, server.connect() as connection:
             self.assertTrue(connection.is_open())
         self.assertLess(time.monotonic() - began, 2 * ron.SLOW)
 

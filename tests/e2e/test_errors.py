@@ -19,6 +19,7 @@ import tempfile
 import unittest
 
 import ron
+import storage
 
 MIB = 1 << 20
 ABSENT = "/o/b3:" + "0" * 64
@@ -33,7 +34,7 @@ class Provoked(unittest.TestCase):
         if on_disk:
             data = pathlib.Path(tempfile.mkdtemp(prefix="ron-e2e-data-"))
             self.addCleanup(shutil.rmtree, data, ignore_errors=True)
-        server = ron.Server(sets=dict(sets), data=data)
+        server = storage.Server(sets=dict(sets), data=data)
         self.addCleanup(server.close)
         server.data = data
         return server
@@ -229,7 +230,7 @@ class Waiting(Provoked):
         path = "/o/" + server.put(b"x" * 1000)
         server.stop()
         server.close()
-        again = ron.Server(sets={**NO_TIER, **DANGER, "storage.debug.work_delay": "10s",
+        again = storage.Server(sets={**NO_TIER, **DANGER, "storage.debug.work_delay": "10s",
                                  "storage.server.request_deadline": "300ms"}, data=server.data)
         self.addCleanup(again.close)
         response = self.moves(again, "io_timeouts_total", 1,
@@ -293,7 +294,8 @@ class Waiting(Provoked):
         with self.assertRaises(ron.Closed):
             stuck.read_response()
         self.assertEqual(server.wait_exit(), 0)
-        self.assertEqual(server.logs()[-1]["aborted_tasks"], 2)
+        # Its worker drops what nobody waits for and ends by itself, or is cut, too.
+        self.assertIn(server.logs()[-1]["aborted_tasks"], (1, 2))
 
     def test_readiness_says_draining(self):
         server = self.start({**DANGER, "storage.debug.work_delay": "2s"})

@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 import ron
+import storage
 import strict_objects
 import strict_run
 import strict_table as table
@@ -119,7 +120,7 @@ class Matrix(strict_run.RunsCases, unittest.TestCase):
         if cls.data:
             cls.addClassCleanup(shutil.rmtree, cls.data, ignore_errors=True)
         sets = {"storage.server.max_rps": 10000000, "storage.min_free_bytes": "1MiB", **cls.sets}
-        cls.server = ron.Server(sets=sets, data=cls.data)
+        cls.server = storage.Server(sets=sets, data=cls.data)
         cls.addClassCleanup(cls.server.close)
         noise = random.Random(5)
         cls.objects = {}

@@ -16,6 +16,7 @@ import tempfile
 import unittest
 
 import ron
+import storage
 
 MIB = 1 << 20
 # Under sanitizers, which take memory of their own, nothing is held against the sum: there a small
@@ -54,7 +55,7 @@ class Memory(unittest.TestCase):
         self.start()
 
     def start(self, sets=()):
-        self.server = ron.Server(sets={**SETS, **self.sets, **dict(sets)}, data=self.data)
+        self.server = storage.Server(sets={**SETS, **self.sets, **dict(sets)}, data=self.data)
         self.addCleanup(self.server.close)
         self.idle = peak_bytes(self.server)
 

@@ -5,6 +5,7 @@ import subprocess
 import unittest
 
 import ron
+import storage
 
 # Section 9 of the concurrency specification of svc-storage: name, type, label.
 SPECIFIED = (
@@ -22,7 +23,7 @@ SPECIFIED = (
 class Scrape(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = ron.Server()
+        cls.server = storage.Server()
         cls.addClassCleanup(cls.server.close)
         cls.fresh = cls.server.metrics()
         path = "/o/" + cls.server.put(b"x" * 1000)

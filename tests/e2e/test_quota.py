@@ -4,6 +4,7 @@ across a restart."""
 import unittest
 
 import ron
+import storage
 
 CONFIG = """
 [storage]
@@ -30,7 +31,7 @@ class Quota(unittest.TestCase):
         self.start()
 
     def start(self):
-        self.server = ron.Server(config=CONFIG, data=self.data)
+        self.server = storage.Server(config=CONFIG, data=self.data)
         self.addCleanup(self.server.close)
 
     def ask(self, tenant, method, path, body=None):
@@ -109,7 +110,7 @@ class Quota(unittest.TestCase):
 
     def test_an_upload_that_expired_gives_its_room_back(self):
         self.server.close()
-        self.server = ron.Server(config=CONFIG + '\n[storage.uploads]\nexpire_after = "1s"\n',
+        self.server = storage.Server(config=CONFIG + '\n[storage.uploads]\nexpire_after = "1s"\n',
                                  data=self.data)
         self.addCleanup(self.server.close)
         begun = self.ask("large", "POST", "/uploads", b'{"length":3145720}')
@@ -146,7 +147,7 @@ class Quota(unittest.TestCase):
         self.assertEqual(metrics.value("storage_objects"), 2)
 
 
-class QuotaOnDisk(ron.OnDisk, Quota):
+class QuotaOnDisk(storage.OnDisk, Quota):
     def test_a_restart_forgets_nothing(self):
         for again in (self.restart, self.kill):
             tenant = again.__name__

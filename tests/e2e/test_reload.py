@@ -9,6 +9,7 @@ import time
 import unittest
 
 import ron
+import storage
 
 BASE = {
     "log.level": '"info"',
@@ -36,7 +37,7 @@ def free_port():
 
 class Reload(unittest.TestCase):
     def setUp(self):
-        self.server = ron.Server(config=toml())
+        self.server = storage.Server(config=toml())
         self.addCleanup(self.server.close)
 
     def outcomes(self, metrics=None):
@@ -142,7 +143,7 @@ class Hot(Reload):
         self.assertEqual(self.outcomes(), (1, 0))
 
     def test_a_flag_still_wins(self):
-        with ron.Server(config=toml(),
+        with storage.Server(config=toml(),
                         flags=("--set", "storage.limits.max_body_bytes=32KiB")) as server:
             self.server = server
             self.accepted(toml(storage__limits__max_body_bytes='"64KiB"'))

@@ -11,6 +11,7 @@ import time
 import unittest
 
 import ron
+import storage
 
 SLOW_WORK = {"safety.danger_ok": "true", "storage.put_workers": 8}
 
@@ -29,7 +30,7 @@ def phases(server):
 
 class Drain(unittest.TestCase):
     def start(self, sets):
-        server = ron.Server(sets=sets)
+        server = storage.Server(sets=sets)
         self.addCleanup(server.close)
         return server
 
@@ -44,11 +45,11 @@ class Drain(unittest.TestCase):
         server.wait_metric("http_inflight_requests", count)
         return waiting
 
-    def stopped(self, server, aborted):
+    def stopped(self, server, aborted=(0,)):
         """The last word of the log."""
         last = server.logs()[-1]
         self.assertEqual(last["msg"], "stopped")
-        self.assertEqual(last["aborted_tasks"], aborted)
+        self.assertIn(last["aborted_tasks"], aborted)
 
     def test_unready_first_then_no_intake_then_everything_in_flight(self):
         server = self.start({**SLOW_WORK, "storage.debug.work_delay": "3s",
@@ -92,7 +93,7 @@ class Drain(unittest.TestCase):
         took = time.monotonic() - signalled
         self.assertLess(took, 3 + 2 * ron.SLOW, "waited although everything was done")
         self.assertEqual(phases(server), ["draining", "stopped"])
-        self.stopped(server, aborted=0)
+        self.stopped(server)
 
     def test_an_answer_under_way_is_finished(self):
         server = self.start({"storage.drain_deadline": "30s", "storage.write_timeout": "30s"})
@@ -117,7 +118,7 @@ class Drain(unittest.TestCase):
         read = time.monotonic()
         self.assertEqual(server.wait_exit(), 0)
         self.assertLess(time.monotonic() - read, 2 * ron.SLOW)
-        self.stopped(server, aborted=0)
+        self.stopped(server)
 
     def stuck(self, deadline):
         server = self.start({**SLOW_WORK, "storage.debug.work_delay": "10m",
@@ -140,8 +141,9 @@ class Drain(unittest.TestCase):
         self.assertGreaterEqual(took, 0.95)
         self.assertLess(took, 1 + 2 * ron.SLOW)
         self.assertEqual(phases(server), ["draining", "aborting", "stopped"])
-        # The listener with the stuck request and the worker that holds it; whoever was idle is not.
-        self.stopped(server, aborted=2)
+        # The listener with the stuck request. Then nobody waits for its worker, which drops the job
+        # and ends by itself, if the abort of the workers does not reach it first.
+        self.stopped(server, aborted=(1, 2))
 
     def test_a_second_signal_aborts_at_once(self):
         for first, second in ((signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGTERM)):
@@ -165,7 +167,7 @@ class Drain(unittest.TestCase):
         began = time.monotonic()
         self.assertEqual(server.stop(), 0)
         self.assertLess(time.monotonic() - began, 1 * ron.SLOW)
-        self.stopped(server, aborted=0)
+        self.stopped(server)
 
 
 class OneSlowDownload(unittest.TestCase):
@@ -176,7 +178,7 @@ class OneSlowDownload(unittest.TestCase):
     def begin(self, **sets):
         home = tempfile.TemporaryDirectory(prefix="ron-e2e-data-")
         self.addCleanup(home.cleanup)
-        self.server = ron.Server(data=home.name + "/data", sets={
+        self.server = storage.Server(data=home.name + "/data", sets={
             "storage.cache_bytes": "0", "storage.min_free_bytes": "1MiB",
             "storage.server.max_rps": 100000, "storage.write_timeout": "30s",
             **{f"storage.{key}": value for key, value in sets.items()}})
@@ -230,7 +232,7 @@ class UnderLoad(unittest.TestCase):
         noise = random.Random(7)
         bodies = [noise.randbytes(size) for size in (0, 1, 1000, 65536, 300000, 1 << 20)]
         cls.objects = {ron.b3(body): body for body in bodies}
-        large, cls.packed = ron.large_object()
+        large, cls.packed = storage.large_object()
         cls.objects[ron.b3(large)] = large
 
     def test_fifty_times(self):
@@ -252,7 +254,7 @@ class UnderLoad(unittest.TestCase):
             with lock:
                 tally[what] += 1
 
-        with ron.Server(sets={"storage.server.max_rps": 1000000,
+        with storage.Server(sets={"storage.server.max_rps": 1000000,
                               "storage.drain_deadline": "20s"}) as server:
             for body in self.objects.values():
                 if len(body) <= 1 << 20:

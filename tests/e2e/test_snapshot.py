@@ -10,6 +10,7 @@ import threading
 import unittest
 
 import ron
+import storage
 
 SETS = {"storage.server.max_rps": 100000, "storage.min_free_bytes": "1MiB",
         "storage.segment_bytes": "16MiB"}
@@ -21,7 +22,7 @@ class Snapshots(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.home, ignore_errors=True)
 
     def start(self, data=None, sets=None):
-        server = ron.Server(sets={**SETS, **(sets or {})}, data=data)
+        server = storage.Server(sets={**SETS, **(sets or {})}, data=data)
         self.addCleanup(server.close)
         ron.wait_until("it is ready", lambda: self.ask(server, "GET", "/readyz").status == 200)
         return server
@@ -60,7 +61,7 @@ class Snapshots(unittest.TestCase):
         server = self.start(self.home + "/data")
         lock = threading.Lock()
         kept, gone = {}, set()
-        large = random.Random(5).randbytes(3 * ron.PART + 9)
+        large = random.Random(5).randbytes(3 * storage.PART + 9)
         kept[server.upload(large)] = large
 
         def work(worker):
@@ -127,7 +128,7 @@ class Snapshots(unittest.TestCase):
     def test_every_data_directory_has_one_or_none_has(self):
         config = ('[storage]\nbind = "127.0.0.1:0"\nadmin = "127.0.0.1:0"\nmin_free_bytes = "1MiB"\n'
                   f'data_dirs = ["{self.home}/one", "{self.home}/two"]\n')
-        with ron.Server(config=config, data=self.home + "/data") as server:
+        with storage.Server(config=config, data=self.home + "/data") as server:
             address = server.put(b"something")
             made = self.snapshot(server, "both").json()
             self.assertEqual(made["paths"], [f"{self.home}/{each}/snapshots/both"

@@ -3,6 +3,7 @@
 import unittest
 
 import ron
+import storage
 import strict_messages
 import strict_objects
 import strict_run
@@ -12,7 +13,7 @@ import strict_table as table
 class Strict(strict_run.RunsCases, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = ron.Server(sets={"storage.server.max_rps": 1000000})
+        cls.server = storage.Server(sets={"storage.server.max_rps": 1000000})
         cls.addClassCleanup(cls.server.close)
         digits, empty = cls.server.put(table.DIGITS), cls.server.put(b"")
         assert digits == ron.b3(table.DIGITS)

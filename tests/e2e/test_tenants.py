@@ -7,6 +7,7 @@ import threading
 import unittest
 
 import ron
+import storage
 
 LIMITED = "the capability allows smaller objects only"
 
@@ -24,7 +25,7 @@ class Tenants(unittest.TestCase):
         self.start()
 
     def start(self):
-        self.server = ron.Server(data=self.data, sets={"storage.min_free_bytes": "1MiB"})
+        self.server = storage.Server(data=self.data, sets={"storage.min_free_bytes": "1MiB"})
         self.addCleanup(self.server.close)
 
     def ask(self, tenant, method, path, body=None, *caveats):
@@ -60,8 +61,8 @@ class Tenants(unittest.TestCase):
 
     def upload(self, tenant, body):
         path = self.ask(tenant, "POST", "/uploads", b'{"length":%d}' % len(body)).get("Location")
-        for number, at in enumerate(range(0, len(body), ron.PART)):
-            part = self.ask(tenant, "PUT", f"{path}/{number}", body[at:at + ron.PART])
+        for number, at in enumerate(range(0, len(body), storage.PART)):
+            part = self.ask(tenant, "PUT", f"{path}/{number}", body[at:at + storage.PART])
             self.assertEqual(part.status, 200, part.body)
         stored = self.ask(tenant, "POST", path + "/commit", b"")
         self.assertEqual(stored.status, 201, stored.body)
@@ -84,7 +85,7 @@ class Tenants(unittest.TestCase):
         self.stores("b", b"shared", 201)
 
     def test_uploads_hold_too(self):
-        body = b"u" * (ron.PART + 1)
+        body = b"u" * (storage.PART + 1)
         path = self.upload("a", body)
         self.assertEqual(self.upload("b", body), path)
         self.removes("c", path, 404)
@@ -137,7 +138,7 @@ class Tenants(unittest.TestCase):
 
     def test_tenants_at_once(self):
         """Each of them finds what it holds, whatever the others do meanwhile."""
-        bodies = [b"at once %d" % i for i in range(4)] + [b"u" * (ron.PART + 1)]
+        bodies = [b"at once %d" % i for i in range(4)] + [b"u" * (storage.PART + 1)]
         failures = []
 
         def live(tenant):
@@ -145,7 +146,7 @@ class Tenants(unittest.TestCase):
                 for round_number in range(12):
                     body = bodies[(round_number + len(tenant)) % len(bodies)]
                     path = "/o/" + ron.b3(body)
-                    if len(body) > ron.PART:
+                    if len(body) > storage.PART:
                         self.upload(tenant, body)
                     else:
                         self.assertIn(self.ask(tenant, "PUT", path, body).status, (200, 201))
@@ -165,28 +166,28 @@ class Tenants(unittest.TestCase):
         self.assertEqual(self.ask_admin("/admin/stats")["tenants"], [])
 
     def test_a_limit_holds_for_every_part_and_for_the_whole(self):
-        limit = f"max_bytes = {ron.PART}"
-        body = b"l" * (ron.PART + 1)
+        limit = f"max_bytes = {storage.PART}"
+        body = b"l" * (storage.PART + 1)
         begun = self.ask("a", "POST", "/uploads", b'{"length":%d}' % len(body))
         path = begun.get("Location")
-        self.assertEqual(self.ask("a", "PUT", path + "/0", body[:ron.PART], limit).status, 200)
+        self.assertEqual(self.ask("a", "PUT", path + "/0", body[:storage.PART], limit).status, 200)
         small = ron.attenuate(self.server.token, "scope = storage:write", "tenant = a",
                               "max_bytes = 1000")
         with self.server.connect() as connection:
             connection.send(ron.request("PUT", path + "/0", [
                 ("Authorization", "Bearer " + small), ("Transfer-Encoding", "chunked")]))
-            connection.send(chunked(body[:ron.PART]))
+            connection.send(chunked(body[:storage.PART]))
             refused = connection.read_response()
         self.assertEqual((refused.status, refused.code), (403, "Forbidden"), refused.body)
         self.assertIn(LIMITED, refused.body.decode())
-        self.assertEqual(self.ask("a", "PUT", path + "/1", body[ron.PART:], limit).status, 200)
+        self.assertEqual(self.ask("a", "PUT", path + "/1", body[storage.PART:], limit).status, 200)
         refused = self.ask("a", "POST", path + "/commit", b"", limit)
         self.assertEqual((refused.status, refused.code), (403, "Forbidden"), refused.body)
         self.reads("/o/" + ron.b3(body), 404)
         self.assertEqual(self.ask("a", "POST", path + "/commit", b"").status, 201)
 
 
-class TenantsOnDisk(ron.OnDisk, Tenants):
+class TenantsOnDisk(storage.OnDisk, Tenants):
     def lose_index(self):
         self.assertEqual(self.server.stop(), 0)
         for index in pathlib.Path(self.data).rglob("index.*"):
@@ -199,7 +200,7 @@ class TenantsOnDisk(ron.OnDisk, Tenants):
             self.assertEqual(connection.ask("POST", "/admin/compact", [self.server.auth]).status,
                              202)
         ron.wait_until("compacted", lambda: self.ask_admin("/admin/stats")["volumes"][0][
-            "dead_bytes"] < ron.PART)
+            "dead_bytes"] < storage.PART)
 
     def is_ready(self):
         with self.server.connect() as connection:
@@ -207,10 +208,10 @@ class TenantsOnDisk(ron.OnDisk, Tenants):
 
     def test_holds_are_kept(self):
         shared = self.stores("a", b"kept")
-        large = self.upload("a", b"k" * (ron.PART + 1))
+        large = self.upload("a", b"k" * (storage.PART + 1))
         for tenant in ("b", "c"):
             self.stores(tenant, b"kept", 200)
-            self.assertEqual(self.upload(tenant, b"k" * (ron.PART + 1)), large)
+            self.assertEqual(self.upload(tenant, b"k" * (storage.PART + 1)), large)
         for path in (shared, large):
             self.removes("a", path)
             self.removes("c", path)
@@ -222,7 +223,7 @@ class TenantsOnDisk(ron.OnDisk, Tenants):
                 self.reads(path)
         tenants = self.ask_admin("/admin/stats")["tenants"]
         self.assertEqual([(one["name"], one["bytes"], one["objects"]) for one in tenants],
-                         [("b", ron.PART + 5, 2)])
+                         [("b", storage.PART + 5, 2)])
         for path in (shared, large):
             self.removes("b", path)
             self.reads(path, 404)

@@ -12,6 +12,7 @@ import time
 import unittest
 
 import ron
+import storage
 
 BYTES = os.urandom(300_000)
 
@@ -52,14 +53,14 @@ class Directory(unittest.TestCase):
 
 
 class UnixSockets(Directory):
-    def start(self, *flags, **more):
-        server = ron.Server(flags=flags, **more)
+    def start(self, path, **more):
+        server = storage.Server(uds=path, **more)
         self.addCleanup(server.close)
         return server
 
     def test_clients_store_and_read_through_the_socket(self):
         path = self.home / "run" / "ron.sock"
-        server = self.start("--uds", str(path))
+        server = self.start(path)
         self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
         self.assertEqual(stat.S_IMODE(path.parent.stat().st_mode), 0o700)
         address = ron.b3(BYTES)
@@ -68,23 +69,25 @@ class UnixSockets(Directory):
         self.assertIn(address.encode(), put.stdout)
         got = curl("--unix-socket", str(path), f"http://ron/o/{address}")
         self.assertEqual(got.stdout, BYTES)
+        with server.connect_unix() as connection:
+            self.assertEqual(connection.ask("GET", f"/o/{address}").body, BYTES)
         server.stop()
         self.assertFalse(path.exists())
 
     def test_ron_stores_and_reads_through_the_socket(self):
         path = self.home / "ron.sock"
-        server = self.start("--uds", str(path))
+        server = self.start(path)
         check_client(self, server, f"unix:{path}")
 
     def test_a_socket_of_a_dead_server_is_replaced_and_one_of_a_living_is_not(self):
         path = self.home / "ron.sock"
-        first = self.start("--uds", str(path))
+        first = self.start(path)
         self.assertIn("storage.uds.path: ", refused_start("--uds", str(path)))
         self.assertIn("another process listens there", refused_start("--uds", str(path)))
         os.kill(first.pid, signal.SIGKILL)
         first.wait_exit()
         self.assertTrue(path.exists())
-        self.start("--uds", str(path))
+        self.start(path)
         self.assertIn(b"alive", curl("--unix-socket", str(path), "http://ron/healthz").stdout)
 
     def test_a_directory_that_lets_others_in_is_refused(self):
@@ -94,14 +97,14 @@ class UnixSockets(Directory):
     def test_other_users_are_kept_out(self):
         path = self.home / "ron.sock"
         ask = ["curl", "-sS", "--max-time", "10", "--unix-socket", str(path), "http://ron/healthz"]
-        server = self.start("--uds", str(path))
+        server = self.start(path)
         self.assertEqual(run(*ask).returncode, 0)
         if os.geteuid() == 0:  # only root can be somebody else
             stranger = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
             self.assertNotEqual(run(*stranger, *ask).returncode, 0)
         server.stop()
         # Whom the file system lets through the allow-list may still refuse.
-        server = self.start("--uds", str(path), "--set", 'storage.uds.allow_uids=["12345"]')
+        server = self.start(path, sets={"storage.uds.allow_uids": '["12345"]'})
         self.assertNotEqual(run(*ask).returncode, 0)
         server.wait_metric("rejected_total", 1, reason="peer")
 
@@ -109,24 +112,11 @@ class UnixSockets(Directory):
 class Certificates(Directory):
     def setUp(self):
         super().setUp()
-        self.cert, self.key = self.home / "cert.pem", self.home / "key.pem"
-        self.make("first")
-
-    def make(self, name):
-        """A new certificate for localhost in place of the old one, as a renewal does it."""
-        cert, key = self.home / "new.cert", self.home / "new.key"
-        run("openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-keyout", str(key), "-out",
-            str(cert), "-days", "2", "-subj", f"/CN={name}", "-addext",
-            "subjectAltName=DNS:localhost,IP:127.0.0.1", check=True)
-        key.chmod(0o600)
-        key.rename(self.key)
-        cert.rename(self.cert)
-
-    def sets(self):
-        return {"storage.tls.cert_path": self.cert, "storage.tls.key_path": self.key}
+        self.certificate = ron.Certificate(self.home)
+        self.cert, self.key = self.certificate.cert, self.certificate.key
 
     def start(self, **more):
-        server = ron.Server(sets=self.sets(), **more)
+        server = storage.Server(tls=self.certificate, **more)
         self.addCleanup(server.close)
         return server
 
@@ -176,13 +166,12 @@ class Certificates(Directory):
         self.assertIn(b"Reused, TLSv1.3", again.stdout)
         plain = curl(f"http://127.0.0.1:{port}/healthz")
         self.assertNotEqual(plain.returncode, 0)
-        metrics = curl("--cacert", str(self.cert), f"https://127.0.0.1:{server.admin[1]}/metrics")
-        rejected = ron.Metrics(metrics.stdout.decode()).value("rejected_total", reason="tls")
-        self.assertGreaterEqual(rejected, 2)
+        self.assertGreaterEqual(server.metrics().value("rejected_total", reason="tls"), 2)
 
     def test_a_key_that_others_may_read_is_refused(self):
         self.key.chmod(0o644)
-        flags = [f"--set={key}={value}" for key, value in self.sets().items()]
+        sets = self.certificate.sets("storage")
+        flags = [f"--set={key}={value}" for key, value in sets.items()]
         self.assertIn("chmod 600", refused_start(*flags))
         self.key.chmod(0o600)
         self.assertIn("tls.key_path", refused_start(flags[0]))
@@ -190,7 +179,7 @@ class Certificates(Directory):
     def test_a_certificate_is_swapped_under_load_and_no_request_fails(self):
         server = self.start()
         url = f"https://localhost:{server.address[1]}/healthz"
-        both = self.home / "both.pem"
+        both, next_both = self.home / "both.pem", self.home / "next-both.pem"
         both.write_bytes(self.cert.read_bytes())
         failures, done, stop = [], [0], threading.Event()
 
@@ -205,8 +194,9 @@ class Certificates(Directory):
         for thread in threads:
             thread.start()
         for number in range(3):
-            self.make(f"next-{number}")
-            both.write_bytes(both.read_bytes() + self.cert.read_bytes())
+            self.certificate.renew(f"next-{number}")
+            next_both.write_bytes(both.read_bytes() + self.cert.read_bytes())
+            next_both.rename(both)  # clients read it all the while
             server.signal(signal.SIGHUP)
             ron.wait_until("the new certificate is shown", lambda: f"CN = next-{number}".encode() in
                            self.s_client(server).stdout)

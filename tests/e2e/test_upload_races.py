@@ -12,9 +12,10 @@ import time
 import unittest
 
 import ron
+import storage
 
 PARTS = 40
-LENGTH = (PARTS - 1) * ron.PART + 1000
+LENGTH = (PARTS - 1) * storage.PART + 1000
 ROUNDS = 2 if ron.SANITIZED else 4
 TENANTS = ("red", "blue")
 PIPELINED = 300
@@ -32,7 +33,7 @@ class Races(unittest.TestCase):
         self.server = self.start()
 
     def start(self):
-        server = ron.Server(data=self.data, sets={
+        server = storage.Server(data=self.data, sets={
             "storage.server.max_rps": 100000, "storage.min_free_bytes": "1MiB",
             "storage.cache_bytes": "512MiB", "storage.read_timeout": "60s",
             "storage.write_timeout": "60s"})
@@ -53,9 +54,9 @@ class Races(unittest.TestCase):
 
     def put_all(self, tenant, path, data):
         with self.server.connect() as connection:
-            for number, at in enumerate(range(0, len(data), ron.PART)):
+            for number, at in enumerate(range(0, len(data), storage.PART)):
                 done = connection.ask("PUT", f"{path}/{number}", [self.auth(tenant)],
-                                      data[at:at + ron.PART])
+                                      data[at:at + storage.PART])
                 self.assertEqual(done.status, 200, done.body)
 
     def pipeline(self, tenant, method, path, count, body=None):
@@ -101,7 +102,7 @@ class Races(unittest.TestCase):
     def commit_round(self, tenant, data):
         path = self.begin(tenant, len(data))
         self.put_all(tenant, path, data)
-        first = data[:ron.PART]
+        first = data[:storage.PART]
         commit = (self.ask, tenant, "POST", path + "/commit", b"")
         *_, again, foreign, one, two = self.together(
             (self.views, tenant, path, PARTS), (self.views, tenant, path, PARTS),
@@ -139,7 +140,7 @@ class Races(unittest.TestCase):
 
         def play(tenant):
             for _ in range(10 * ROUNDS):
-                data = noise.randbytes(ron.PART + 1)
+                data = noise.randbytes(storage.PART + 1)
                 path = self.begin(tenant, len(data))
                 self.put_all(tenant, path, data)
                 viewers = [self.server.connect() for _ in range(3)]
@@ -164,7 +165,7 @@ class Races(unittest.TestCase):
 
         def play(tenant):
             for _ in range(3 * ROUNDS):
-                data = noise.randbytes(2 * ron.PART + 7)
+                data = noise.randbytes(2 * storage.PART + 7)
                 path = self.begin(tenant, len(data))
                 self.put_all(tenant, path, data)
                 _, commit, abort, put = self.together(
@@ -185,7 +186,7 @@ class Races(unittest.TestCase):
     # Parts of small and large uploads, put twice at once by several clients.
     def test_parts_put_twice(self):
         noise = random.Random(3)
-        for size in (1, ron.PART, 5 * ron.PART + 3):
+        for size in (1, storage.PART, 5 * storage.PART + 3):
             for tenant in TENANTS:
                 data = noise.randbytes(size)
                 path = self.begin(tenant, size)

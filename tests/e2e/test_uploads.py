@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 import ron
+import storage
 
 PART = 1 << 20
 SIZES = (0, 1, PART - 1, PART, PART + 1, 11 * PART // 2)
@@ -24,7 +25,7 @@ class Uploads(unittest.TestCase):
     def setUpClass(cls):
         cls.data = tempfile.mkdtemp(prefix="ron-e2e-data-") if cls.on_disk else None
         sets = {"storage.server.max_rps": 100000, "storage.min_free_bytes": "1MiB", **cls.sets}
-        cls.server = ron.Server(sets=sets, data=cls.data)
+        cls.server = storage.Server(sets=sets, data=cls.data)
 
     @classmethod
     def tearDownClass(cls):
@@ -218,7 +219,7 @@ class UploadsOnDisk(Uploads):
         parts = self.parts(data)
         with tempfile.TemporaryDirectory(prefix="ron-e2e-data-") as home:
             folder = home + "/data"
-            with ron.Server(data=folder) as first:
+            with storage.Server(data=folder) as first:
                 with first.connect() as connection:
                     begun = connection.ask("POST", "/uploads", [first.auth],
                                            json.dumps({"length": len(data)}).encode())
@@ -229,7 +230,7 @@ class UploadsOnDisk(Uploads):
                         self.assertEqual(done.status, 200, done.body)
                 first.signal(signal.SIGKILL)
                 first.wait_exit()
-            with ron.Server(data=folder) as second, second.connect() as connection:
+            with storage.Server(data=folder) as second, second.connect() as connection:
                 state = connection.ask("GET", f"/uploads/{upload}", [second.auth]).json()
                 self.assertEqual(state["arrived"], [[1, 1], [3, 3]])
                 for number in (0, 2):
@@ -240,7 +241,7 @@ class UploadsOnDisk(Uploads):
                 self.assertEqual((done.status, done.json()["address"]), (201, ron.b3(data)))
                 self.assertTrue(connection.ask("GET", "/o/" + ron.b3(data)).body == data)
                 self.assertEqual(second.stop(), 0)
-            with ron.Server(data=folder) as third, third.connect() as connection:
+            with storage.Server(data=folder) as third, third.connect() as connection:
                 again = connection.ask("POST", f"/uploads/{upload}/commit", [third.auth], b"")
                 self.assertEqual((again.status, again.json()), (done.status, done.json()))
 
@@ -267,7 +268,7 @@ class Limits(unittest.TestCase):
         return ("Authorization", "Bearer " + out.strip())
 
     def test_an_upload_expires(self):
-        with ron.Server(sets={"storage.uploads.expire_after": "1s"}) as server:
+        with storage.Server(sets={"storage.uploads.expire_after": "1s"}) as server:
             upload = self.ask(server, "POST", "/uploads", b'{"length":3}').json()["upload_id"]
             self.assertEqual(self.ask(server, "PUT", f"/uploads/{upload}/0", b"abc").status, 200)
             used = server.metrics().value("storage_memory_bytes")
@@ -281,7 +282,7 @@ class Limits(unittest.TestCase):
             server.wait_metric("storage_uploads_open", 0)
 
     def test_only_so_many_are_open(self):
-        with ron.Server(sets={"storage.uploads.max_open": 2}) as server:
+        with storage.Server(sets={"storage.uploads.max_open": 2}) as server:
             for _ in range(2):
                 self.assertEqual(self.ask(server, "POST", "/uploads", b'{"length":3}').status, 201)
             refused = self.ask(server, "POST", "/uploads", b'{"length":3}')
@@ -290,13 +291,13 @@ class Limits(unittest.TestCase):
                              {"what": "uploads", "used": "2", "limit": "2", "asked": "1"})
 
     def test_tenants_have_uploads_and_quotas_of_their_own(self):
-        with ron.Server() as probe:
+        with storage.Server() as probe:
             keys = probe.home / "keys"
             self.assertEqual(ron.run_ron("key", "gen", "--keys", str(keys))[0], 0)
             config = (f'[auth]\nkeys_dir = "{keys}"\n[storage]\nbind = "127.0.0.1:0"\n'
                       'admin = "127.0.0.1:0"\nquota.bytes = "1KiB"\n'
                       '[[storage.quota.tenants]]\nname = "large"\nbytes = "4MiB"\nobjects = 2\n')
-            with ron.Server(config=config) as server:
+            with storage.Server(config=config) as server:
                 self.check_tenants(server, keys)
 
     def check_tenants(self, server, keys):
@@ -325,7 +326,7 @@ class Limits(unittest.TestCase):
 
 class Operators(unittest.TestCase):
     def test_operators_see_and_ask(self):
-        with ron.Server(sets={"storage.server.max_rps": 100000}) as server:
+        with storage.Server(sets={"storage.server.max_rps": 100000}) as server:
             addresses = sorted(server.put(f"object {i}".encode()) for i in range(25))
             with server.connect_admin() as admin:
                 seen, path = [], "/admin/objects?limit=10"

@@ -13,6 +13,7 @@ import unittest
 
 import client_stand_ins
 import ron
+import storage
 from test_cli import MIB, Case, WithServer, noise
 
 
@@ -249,7 +250,7 @@ class Servers(Case):
     """Servers of their own: full ones, on names, on all addresses, started again."""
 
     def start(self, **more):
-        server = ron.Server(**more)
+        server = storage.Server(**more)
         self.addCleanup(server.close)
         return server
 
@@ -369,7 +370,7 @@ class Doctor(Case):
                          "storage.data_dirs: '/dev/null' is not a directory")
 
     def test_a_directory_in_use(self):
-        server = ron.Server(data=self.work / "data", sets={"storage.min_free_bytes": "1MiB"})
+        server = storage.Server(data=self.work / "data", sets={"storage.min_free_bytes": "1MiB"})
         try:
             self.assertRegex(self.failures()[0], "another process uses 'data/storage'")
         finally:
@@ -382,7 +383,7 @@ class Doctor(Case):
                                       "every write would be refused")
 
     def test_keys_that_others_may_read(self):
-        server = ron.Server(data=self.work / "data", sets={"storage.min_free_bytes": "1MiB"})
+        server = storage.Server(data=self.work / "data", sets={"storage.min_free_bytes": "1MiB"})
         self.assertEqual(server.stop(), 0)
         server.close()
         keys = self.work / "data/keys"

@@ -14,7 +14,7 @@ import unittest
 
 OPTIONS = None
 COMMANDS = ("config", "doctor", "get", "help", "key", "put", "rm", "stat", "storage", "token", "topology",
-            "verify", "version")
+            "up", "verify", "version")
 
 
 class Commands(unittest.TestCase):
@@ -51,8 +51,8 @@ class Commands(unittest.TestCase):
     def test_what_there_is_no_command_for_is_answered_with_those_there_are(self):
         there_are = ", ".join(COMMANDS)
         self.assertTrue(self.refused(2).startswith("say what to do: " + there_are))
-        self.assertEqual(self.refused(2, "up"),
-                         "no command 'up' in this build; there are " + there_are)
+        self.assertEqual(self.refused(2, "gateway"),
+                         "no command 'gateway' in this build; there are " + there_are)
         self.assertIn("did you mean storage?", self.refused(2, "stroage"))
         self.assertEqual(self.refused(2, "token", "mnt"),
                          "no command 'token mnt' in this build (did you mean mint?); "
@@ -76,7 +76,7 @@ class Commands(unittest.TestCase):
             self.assertNotIn("hunter2", self.refused(2, *arguments))
 
     def test_help_shows_examples(self):
-        for command in (["put"], ["get"], ["stat"], ["rm"], ["verify"], ["storage"], ["token", "mint"], ["token", "attenuate"],
+        for command in (["put"], ["get"], ["stat"], ["rm"], ["verify"], ["up"], ["storage"], ["token", "mint"], ["token", "attenuate"],
                         ["token", "inspect"], ["key", "gen"], ["key", "show"], ["config", "check"],
                         ["config", "show"], ["topology"], ["doctor"]):
             text = self.answer(*command, "--help")

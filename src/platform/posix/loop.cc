@@ -93,16 +93,17 @@ bool Loop::unpost(Job& job) noexcept {
 
 void Loop::run_jobs() noexcept {
   collect_inbox(false);
+  // What was deferred in the last turn goes behind the sockets and timers that became ready since.
+  for (Job* job = deferred_.front(); job != nullptr; job = JobList::next(*job)) {
+    move_place(*job, Place::Deferred, Place::Local);
+  }
+  ready_.splice(deferred_);
   for (int budget = kJobsPerTurn; budget > 0 && !ready_.empty(); --budget) {
     Job& job = *ready_.front();
     ready_.remove(job);
     move_place(job, Place::Local, Place::Nowhere);
     job.run();
   }
-  for (Job* job = deferred_.front(); job != nullptr; job = JobList::next(*job)) {
-    move_place(*job, Place::Deferred, Place::Local);
-  }
-  ready_.splice(deferred_);
 }
 
 // Moves what other threads posted into the ready queue; true if there is something to run.
@@ -112,8 +113,9 @@ bool Loop::collect_inbox(bool about_to_sleep) noexcept {
     set_place(*job, Place::Local);
   }
   ready_.splice(inbox_);
-  if (about_to_sleep && ready_.empty()) asleep_ = true;
-  return !ready_.empty();
+  const bool busy = !ready_.empty() || !deferred_.empty();
+  if (about_to_sleep && !busy) asleep_ = true;
+  return busy;
 }
 
 void Loop::poll_descriptors() noexcept {
@@ -125,6 +127,7 @@ void Loop::poll_descriptors() noexcept {
     asleep_ = false;
   }
   now_ = read_monotonic();
+  begin_turn();
   for (int i = 0; i < count; ++i) {
     auto* source = static_cast<IoSource*>(events[static_cast<std::size_t>(i)].data.ptr);
     if (source != nullptr) {

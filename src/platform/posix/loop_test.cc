@@ -90,6 +90,51 @@ TEST(Loop, ADeferredJobLetsSocketsAndTimersGoFirst) {
   EXPECT_LE(turns_before_timer, 2);
 }
 
+// Also when the job was deferred before the socket became ready.
+TEST(Loop, ASocketThatBecomesReadyGoesBeforeWhatWasDeferred) {
+  Loop loop;
+  const int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  std::string order;
+  Call reader([&] { order += 'r'; });
+  Descriptors readable([&] { loop.post(reader); });
+  Call deferred([&] {
+    order += 'd';
+    loop.stop();
+  });
+  Call first([&] {
+    EXPECT_EQ(loop.add(event, readable), 0);
+    loop.defer(deferred);
+    const std::uint64_t one = 1;
+    EXPECT_EQ(write(event, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+  });
+  loop.post(first);
+  loop.run();
+  close(event);
+  EXPECT_EQ(order, "rd");
+}
+
+// Jobs of one turn share it; it begins anew when the sockets were looked at.
+TEST(Loop, ATurnLastsFromOneLookAtTheSocketsToTheNext) {
+  Loop loop;
+  std::vector<bool> over;
+  Call last([&] {
+    over.push_back(loop.turn_is_over());
+    loop.stop();
+  });
+  Call second([&] {
+    over.push_back(loop.turn_is_over());
+    loop.defer(last);
+  });
+  Call first([&] {
+    over.push_back(loop.turn_is_over());
+    loop.spend(Executor::kTurnBytes);
+    loop.post(second);
+  });
+  loop.post(first);
+  loop.run();
+  EXPECT_EQ(over, (std::vector<bool>{false, true, false}));
+}
+
 TEST(Loop, ADeferredJobCanBeTakenBack) {
   Loop loop;
   int ran = 0;

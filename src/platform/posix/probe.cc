@@ -4,8 +4,11 @@
 #include <charconv>
 #include <string>
 
+#include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/units.h"
@@ -16,6 +19,7 @@ namespace ron::platform::posix {
 namespace {
 
 constexpr std::size_t kHugePageBytes = 2 * base::kMiB;
+constexpr timeval kConnectTime{.tv_sec = 0, .tv_usec = 200'000};
 constexpr int kMadvCollapse = 25;  // MADV_COLLAPSE, Linux 6.1; missing from older headers
 
 std::uint64_t memory_bytes() {
@@ -64,6 +68,17 @@ Machine probe_machine() {
   if (getrlimit(RLIMIT_NOFILE, &files) == 0) machine.open_files = files.rlim_max;
   machine.huge_pages = can_collapse();
   return machine;
+}
+
+bool is_served_locally(std::uint16_t port) {
+  const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) return false;
+  setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kConnectTime, sizeof kConnectTime);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
 }  // namespace ron::platform::posix

@@ -1,4 +1,5 @@
-// What this machine offers, asked before a start: `ron doctor` compares it with the configuration.
+// What is there on this machine, asked before a start: `ron doctor` compares it with the
+// configuration, client commands look who listens.
 #pragma once
 
 #include <cstdint>
@@ -13,5 +14,9 @@ struct Machine {
 
 // Maps and unmaps a few megabytes to find out; changes nothing else. Any thread.
 Machine probe_machine();
+
+// Whether somebody accepts connections on 127.0.0.1. Any thread; returns at once, or after a moment
+// where somebody is overrun.
+bool is_served_locally(std::uint16_t port);
 
 }  // namespace ron::platform::posix

@@ -328,14 +328,14 @@ void DiskImage::flip_bit(Inode& inode, std::uint64_t offset, unsigned bit) noexc
 }
 
 std::uint64_t DiskImage::power_cut(FastRandom& random) {
-  std::uint64_t damaged = settle_names(random);
+  std::uint64_t damaged = lose_unsynced_names(random);
   used_ = 0;
-  std::set<const Inode*> settled;
-  damaged += settle(*root_, random, settled);
+  std::set<const Inode*> visited;
+  damaged += lose_unsynced(*root_, random, visited);
   return damaged;
 }
 
-std::uint64_t DiskImage::settle_names(FastRandom& random) {
+std::uint64_t DiskImage::lose_unsynced_names(FastRandom& random) {
   const Mood mood = draw_mood(random);
   std::uint64_t dropped = 0;
   std::set<std::uint64_t> lost;  // files whose later changes cannot have survived
@@ -353,8 +353,9 @@ std::uint64_t DiskImage::settle_names(FastRandom& random) {
 }
 
 // What the medium holds becomes what programs see, for this inode and all below it.
-std::uint64_t DiskImage::settle(Inode& inode, FastRandom& random, std::set<const Inode*>& settled) {
-  if (!settled.insert(&inode).second) {
+std::uint64_t DiskImage::lose_unsynced(Inode& inode, FastRandom& random,
+                                       std::set<const Inode*>& visited) {
+  if (!visited.insert(&inode).second) {
     ++inode.links;
     return 0;
   }
@@ -363,7 +364,7 @@ std::uint64_t DiskImage::settle(Inode& inode, FastRandom& random, std::set<const
   inode.locks.clear();
   inode.names = inode.durable_names;
   std::uint64_t damaged = 0;
-  for (const auto& [name, child] : inode.names) damaged += settle(*child, random, settled);
+  for (const auto& [name, child] : inode.names) damaged += lose_unsynced(*child, random, visited);
   const Mood mood = draw_mood(random);
   const std::size_t count = inode.pending.size();
   std::size_t sized = random.below(count + 1);  // changes whose new size has survived

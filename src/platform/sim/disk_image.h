@@ -118,8 +118,8 @@ class DiskImage {
   void record(Inode& inode, Change change);
   static void apply(const NameChange& change);
   static void apply(Inode& inode, const Change& change);
-  std::uint64_t settle_names(FastRandom& random);
-  std::uint64_t settle(Inode& inode, FastRandom& random, std::set<const Inode*>& settled);
+  std::uint64_t lose_unsynced_names(FastRandom& random);
+  std::uint64_t lose_unsynced(Inode& inode, FastRandom& random, std::set<const Inode*>& visited);
 
   std::uint64_t capacity_;
   std::uint64_t used_ = 0;

@@ -231,6 +231,16 @@ TEST_F(SimNetTest, ConnectionsCanBeResetOnDemand) {
   EXPECT_EQ(call_.write_error, ECONNRESET);
 }
 
+TEST_F(SimNetTest, CountsTheStreamsAPeerHasAtANode) {
+  EXPECT_EQ(world_.network().most_streams_of_a_peer(server_.id()), 0U);
+  start(10, 1ms);
+  world_.run_for(5ms);
+  EXPECT_EQ(world_.network().most_streams_of_a_peer(server_.id()), 1U);
+  EXPECT_EQ(world_.network().most_streams_of_a_peer(client_.id()), 0U);
+  EXPECT_EQ(finish(1s), Outcome::Done);
+  EXPECT_EQ(world_.network().most_streams_of_a_peer(server_.id()), 0U);
+}
+
 TEST_F(SimNetTest, AFullBacklogDelaysTheHandshake) {
   World world(3, {.network = {.backlog = 1}});
   Node& server = world.add_node();

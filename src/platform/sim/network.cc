@@ -70,6 +70,19 @@ std::size_t Network::open_connections() const {
   }));
 }
 
+std::size_t Network::most_streams_of_a_peer(NodeId node) const {
+  std::map<NodeId, std::size_t> open;
+  std::size_t most = 0;
+  for (const auto& weak : connections_) {
+    const ConnectionPtr connection = weak.lock();
+    if (!connection) continue;
+    const Side& side = connection->sides[Connection::kServer];
+    if (side.node != node || side.stream == nullptr) continue;
+    most = std::max(most, ++open[connection->sides[Connection::kClient].node]);
+  }
+  return most;
+}
+
 void Network::power_off(NodeId node) {
   down_.insert(node);
   nets_[node]->forget_listeners();

@@ -99,6 +99,8 @@ class Network {
   void reset_connections(NodeId a, NodeId b);
   // Connections with at least one open side.
   [[nodiscard]] std::size_t open_connections() const;
+  // Accepted connections that the node has not closed, of the other node that has most of them.
+  [[nodiscard]] std::size_t most_streams_of_a_peer(NodeId node) const;
 
   [[nodiscard]] const NetworkOptions& options() const noexcept { return options_; }
 

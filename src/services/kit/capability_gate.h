@@ -11,7 +11,7 @@
 #include "http/request.h"
 #include "http/router.h"
 #include "platform/clock.h"
-#include "runtime/watch_core.h"
+#include "runtime/watch_state.h"
 
 namespace ron::kit {
 
@@ -45,7 +45,7 @@ class CapabilityGate {
     bool public_reads;
   };
   const platform::Clock& clock_;
-  runtime::WatchCore<State> state_;
+  runtime::WatchState<State> state_;
 };
 
 }  // namespace ron::kit

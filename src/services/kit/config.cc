@@ -62,6 +62,8 @@ config::Group<ServiceConfig> service_keys(const ServiceDefaults& defaults) {
   group.add(config::duration_key("drain_deadline", &C::drain_deadline, "3s",
                                  {.min = "10ms", .max = "5m"}, Reload::Hot,
                                  "time for requests in flight to finish after a stop signal"));
+  group.add(config::bool_key("amnesia", &C::amnesia, "false", {}, Reload::Restart,
+                             "keep everything in memory; not a byte on disk"));
   return group;
 }
 

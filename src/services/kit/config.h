@@ -1,11 +1,14 @@
 // The keys every service has in its section of ron.toml.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
 
 #include "base/units.h"
 #include "config/key.h"
 #include "http/settings.h"
+#include "runtime/topology.h"
 
 namespace ron::kit {
 
@@ -29,6 +32,7 @@ struct ServiceConfig {
   TlsConfig tls;
   http::ServerSettings server;
   base::Duration drain_deadline{};
+  bool amnesia = false;
 };
 
 struct ServiceDefaults {
@@ -36,5 +40,14 @@ struct ServiceDefaults {
   std::string admin;
 };
 config::Group<ServiceConfig> service_keys(const ServiceDefaults& defaults);
+
+// The key that overrides the declared capacity of a channel.
+template <class C>
+config::Key<C> capacity_key(const runtime::ChannelDecl& channel, std::uint64_t C::* capacity,
+                            std::string help) {
+  return config::count_key(std::string(channel.config_key), capacity,
+                           std::to_string(channel.capacity), {.min = "1", .max = "65536"},
+                           config::Reload::Restart, std::move(help));
+}
 
 }  // namespace ron::kit

@@ -1,6 +1,6 @@
 // EventFeed: what a service announces, as an event stream to a client.
 //
-//   co_return http::Response::events(std::make_unique<EventFeed<Change>>(changes, say, say_missed));
+//   co_return http::Response::events(std::make_unique<EventFeed<Change>>(changes, say));
 //
 // The channel is the only buffer: a client that reads too slowly misses the oldest and is told how
 // many.
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -18,6 +19,11 @@
 
 namespace ron::kit {
 
+// How a gap is told unless the service has words of its own.
+inline http::ServerEvent say_missed(std::uint64_t missed) {
+  return {.name = "missed", .data = std::to_string(missed)};
+}
+
 // Made and used on the connection's core; the channel outlives it. Everything sent after it was
 // made is in it.
 template <class Event>
@@ -26,10 +32,8 @@ class EventFeed final : public http::EventSource {
   using Say = std::function<http::ServerEvent(const Event&)>;
   using SayMissed = std::function<http::ServerEvent(std::uint64_t missed)>;
 
-  EventFeed(runtime::Broadcast<Event>& events, Say say, SayMissed say_missed)
-      : subscription_(events.subscribe()),
-        say_(std::move(say)),
-        say_missed_(std::move(say_missed)) {}
+  EventFeed(runtime::Broadcast<Event>& events, Say say, SayMissed say_gap = say_missed)
+      : subscription_(events.subscribe()), say_(std::move(say)), say_missed_(std::move(say_gap)) {}
 
   // Cancel-safe.
   platform::Task<std::optional<http::ServerEvent>> next() override {

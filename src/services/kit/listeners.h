@@ -17,7 +17,7 @@
 #include "platform/host.h"
 #include "platform/tls.h"
 #include "runtime/supervisor.h"
-#include "runtime/watch_core.h"
+#include "runtime/watch_state.h"
 #include "services/kit/config.h"
 #include "services/kit/service.h"
 
@@ -71,7 +71,7 @@ class Listeners {
   [[nodiscard]] bool admits(const platform::Stream& stream) const;
 
   ListenerParts parts_;
-  runtime::WatchCore<std::shared_ptr<const ServiceConfig>> config_;  // read by every core
+  runtime::WatchState<std::shared_ptr<const ServiceConfig>> config_;  // read by every core
   http::Ingress ingress_;
   http::Ingress admin_ingress_;
   http::Server public_;

@@ -8,15 +8,9 @@
 #include "http/router.h"
 #include "runtime/meter.h"
 #include "runtime/topology.h"
+#include "services/kit/service.h"
 
 namespace ron::kit {
-
-// What /readyz says. Writes turn unready before reads do.
-struct Readiness {
-  bool ready = true;
-  bool write_ready = true;
-  std::vector<std::string> missing;
-};
 
 // `GET /healthz`, `GET /readyz`, `GET /version`, on every listener.
 void add_health_routes(http::Router& router, std::string service,

@@ -4,7 +4,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "auth/keyring.h"
 #include "base/result.h"
@@ -30,6 +32,13 @@ struct Endpoints {
 struct Credentials {
   std::shared_ptr<const auth::Keyring> keyring;
   std::shared_ptr<const platform::TlsServer> tls;  // null: plain HTTP
+};
+
+// What /readyz says. Writes turn unready before reads do.
+struct Readiness {
+  bool ready = true;
+  bool write_ready = true;
+  std::vector<std::string> missing;
 };
 
 // Made and used on cores[0]; its tasks run on all cores. Lives until stop() has returned.
@@ -63,12 +72,18 @@ class Service {
   // Called when a critical task was given up; the owner stops the process.
   virtual void on_give_up(std::function<void()> tell) = 0;
 
+  // Before start(): shows another service of the process on this one's admin listener, and is ready
+  // only when that one is. It outlives this one.
+  virtual void show(Service& neighbour) = 0;
+
   // A request that another service of the process hands on (http/server.h). Cancel-safe.
   virtual platform::Task<http::Response> call(const http::Request* from) = 0;
 
   // What an admin listener shows of it. `router` may be another service's: in `ron up` one admin
   // listener serves all.
   virtual void add_operator_routes(http::Router& router) = 0;
+  // Any core.
+  [[nodiscard]] virtual Readiness readiness_now() const = 0;
   [[nodiscard]] virtual runtime::Meters& meters() noexcept = 0;
   [[nodiscard]] virtual const runtime::Topology& topology() const noexcept = 0;
   [[nodiscard]] virtual std::shared_ptr<const config::Config> config() const = 0;

@@ -19,12 +19,12 @@ observe::Log access_log(observe::LogHub* hub, runtime::Meters& meters) {
 
 }  // namespace
 
-ServiceBase::ServiceBase(ServiceParts parts, ServiceShape shape)
+ServiceBase::ServiceBase(ServiceParts parts, const ServiceKind& kind)
     : host_(parts.host),
-      shape_(std::move(shape)),
+      kind_(kind),
       listens_(parts.listens),
-      meters_(std::string(shape_.wires->service)),
-      topology_(*shape_.wires, meters_),
+      meters_(std::string(kind_.wires->service)),
+      topology_(*kind_.wires, meters_),
       log_(*parts.logs, meters_),
       access_(access_log(parts.access, meters_)),
       config_(topology_, kConfigChannel, std::move(parts.config)),
@@ -33,7 +33,7 @@ ServiceBase::ServiceBase(ServiceParts parts, ServiceShape shape)
             config_.get()->get(auth_section())->public_reads),
       router_(meters_),
       admin_router_(meters_),
-      listeners_({host_, shape_.section, &router_, &admin_router_,
+      listeners_({host_, std::string(kind_.name), &router_, &admin_router_,
                   [this](http::Request& request, const http::Route& route) {
                     return gate_.check(request, route);
                   },
@@ -44,8 +44,8 @@ ServiceBase::ServiceBase(ServiceParts parts, ServiceShape shape)
   for (http::Router* router : {&router_, &admin_router_}) {
     add_health_routes(*router, meters_.service(), ready);
   }
-  add_gauge(*shape_.life.draining, [this] { return draining_.load() ? 1 : 0; });
-  meters_.counter(*shape_.life.reload_success);
+  add_gauge(*kind_.life.draining, [this] { return draining_.load() ? 1 : 0; });
+  meters_.counter(*kind_.life.reload_success);
 }
 
 ServiceBase::~ServiceBase() = default;
@@ -86,6 +86,14 @@ Readiness ServiceBase::readiness_now() const {
   if (draining_.load(std::memory_order_relaxed)) {
     state.ready = state.write_ready = false;
     state.missing.insert(state.missing.begin(), "draining");
+  }
+  for (const Service* neighbour : shown_) {
+    const Readiness other = neighbour->readiness_now();
+    state.ready = state.ready && other.ready;
+    state.write_ready = state.write_ready && other.write_ready;
+    for (const std::string& what : other.missing) {
+      state.missing.push_back(std::string(neighbour->name()) + ": " + what);
+    }
   }
   state.write_ready = state.write_ready && state.ready;
   return state;
@@ -139,14 +147,14 @@ Task<void> ServiceBase::reloader(Shutdown shutdown) {
   while (waited == runtime::Waited::Ready) {
     const auto config = receiver.see();
     apply(*config);
-    co_await listeners_.apply(shape_.settings(*config));
+    co_await listeners_.apply(kind_.settings(*config));
     waited = co_await receiver.changed(runtime::Deadline(), shutdown);
   }
 }
 
 Task<base::Result<>> ServiceBase::prepare(std::shared_ptr<const config::Config> next) {
   if (!listens_) co_return base::Result<>();
-  co_return co_await listeners_.prepare(shape_.settings(*next));
+  co_return co_await listeners_.prepare(kind_.settings(*next));
 }
 
 Task<Endpoints> ServiceBase::adopt(config::Reloaded next, Credentials credentials) {
@@ -157,7 +165,7 @@ Task<Endpoints> ServiceBase::adopt(config::Reloaded next, Credentials credential
   }
   gate_.apply(std::move(credentials.keyring), next.config->get(auth_section())->public_reads);
   config_.set(next.config);
-  meters_.counter(*shape_.life.reload_success).add();
+  meters_.counter(*kind_.life.reload_success).add();
   if (!listens_) co_return endpoints_;  // said once, by the service that is the process's face
   for (const config::Change& change : next.changes.hot) {
     log_.info("configuration changed",
@@ -171,7 +179,7 @@ Task<void> ServiceBase::discard() {
 }
 
 void ServiceBase::count_reload_failure(config::ReloadFail fail) {
-  meters_.counter(*shape_.life.reload_fail, {config::reason(fail)}).add();
+  meters_.counter(*kind_.life.reload_fail, {config::reason(fail)}).add();
 }
 
 Task<std::size_t> ServiceBase::stop() {

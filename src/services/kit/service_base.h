@@ -22,38 +22,19 @@
 #include "services/kit/auditor.h"
 #include "services/kit/capability_gate.h"
 #include "services/kit/config.h"
-#include "services/kit/life_metrics.h"
 #include "services/kit/listeners.h"
 #include "services/kit/ops_routes.h"
 #include "services/kit/service.h"
+#include "services/kit/service_kind.h"
 #include "services/kit/wires.h"
 
 namespace ron::kit {
-
-// What a process gives every service. The logs outlive it.
-struct ServiceParts {
-  platform::Host host;
-  std::shared_ptr<const config::Config> config;
-  Credentials credentials;
-  observe::LogHub* logs;
-  observe::LogHub* access = nullptr;  // gets a line per request; outlives it, too
-  // False: no listeners of its own; it is reached through another service of the process.
-  bool listens = true;
-};
-
-// What tells one service from another.
-struct ServiceShape {
-  const runtime::Wires* wires;
-  LifeMetrics life;
-  std::string section;  // `storage`
-  std::function<std::shared_ptr<const ServiceConfig>(const config::Config&)> settings;
-};
 
 class ServiceBase : public Service {
  public:
   ~ServiceBase() override;
 
-  [[nodiscard]] std::string_view name() const noexcept override { return shape_.wires->service; }
+  [[nodiscard]] std::string_view name() const noexcept override { return kind_.wires->service; }
   [[nodiscard]] bool listens() const noexcept final { return listens_; }
   platform::Task<base::Result<Endpoints>> start() final;
   platform::Task<base::Result<>> prepare(std::shared_ptr<const config::Config> next) final;
@@ -64,21 +45,21 @@ class ServiceBase : public Service {
   void abort_now() noexcept final { supervisor_.abort_now(); }
   void on_give_up(std::function<void()> tell) final { tell_give_up_ = std::move(tell); }
 
+  void show(Service& neighbour) final;
   platform::Task<http::Response> call(const http::Request* from) final {
     return listeners_.call(from);
   }
   void add_operator_routes(http::Router&) override {}
+  [[nodiscard]] Readiness readiness_now() const final;
   [[nodiscard]] runtime::Meters& meters() noexcept final { return meters_; }
   [[nodiscard]] const runtime::Topology& topology() const noexcept final { return topology_; }
   [[nodiscard]] std::shared_ptr<const config::Config> config() const final { return config_.get(); }
   [[nodiscard]] Credentials credentials() const final;
   [[nodiscard]] observe::Log log() const final { return log_; }
 
-  // Before start(): shows another service of the process on this one's admin listener.
-  void show(Service& neighbour);
-
  protected:
-  ServiceBase(ServiceParts parts, ServiceShape shape);
+  // `kind` is a constant of the service.
+  ServiceBase(ServiceParts parts, const ServiceKind& kind);
 
   // Hooks. Each has the state of a started base except open(), which comes before listeners and
   // tasks. An error of open() fails the start.
@@ -110,14 +91,13 @@ class ServiceBase : public Service {
 
  private:
   [[nodiscard]] std::shared_ptr<const ServiceConfig> settings() const {
-    return shape_.settings(*config_.get());
+    return kind_.settings(*config_.get());
   }
   runtime::SupervisorEvents supervisor_events();
   platform::Task<void> reloader(runtime::Shutdown shutdown);
-  [[nodiscard]] Readiness readiness_now() const;
 
   platform::Host host_;
-  const ServiceShape shape_;
+  const ServiceKind& kind_;
   const bool listens_;
   runtime::Meters meters_;
   runtime::Topology topology_;

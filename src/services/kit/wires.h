@@ -2,6 +2,10 @@
 // listener last: what is started last is stopped first.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <string_view>
+
 #include "runtime/topology.h"
 
 namespace ron::kit {
@@ -22,5 +26,39 @@ inline constexpr runtime::ChannelDecl kShutdownChannel{
 inline constexpr runtime::ChannelDecl kConfigChannel{
     "config",   runtime::ChannelKind::Watch, 1, runtime::Overflow::Latest, "supervisor",
     "reloader", "the last write wins",       ""};
+
+// The queue between listeners and workers, and what a service announces: most have both.
+constexpr runtime::ChannelDecl work_channel(std::size_t capacity, std::string_view workers) {
+  return {"work",
+          runtime::ChannelKind::Mpsc,
+          capacity,
+          runtime::Overflow::RejectNew,
+          "listener",
+          workers,
+          "429 Busy to the client; busy_rejections_total, queue_dropped_total",
+          "channels.work"};
+}
+constexpr runtime::ChannelDecl events_channel(std::size_t capacity, std::string_view producers,
+                                              std::string_view consumers) {
+  return {"events",
+          runtime::ChannelKind::Broadcast,
+          capacity,
+          runtime::Overflow::DropOldest,
+          producers,
+          consumers,
+          "slow listeners miss the oldest; bus_lagged_total",
+          "channels.events"};
+}
+
+// The tables of a service: its own, in the order of start, among those every service has.
+template <class... Tasks>
+constexpr std::array<runtime::TaskDecl, sizeof...(Tasks) + 4> all_tasks(const Tasks&... own) {
+  return {kAdminTask, kReloaderTask, kAuditorTask, own..., kListenerTask};
+}
+template <class... Channels>
+constexpr std::array<runtime::ChannelDecl, sizeof...(Channels) + 2> all_channels(
+    const Channels&... own) {
+  return {own..., kShutdownChannel, kConfigChannel};
+}
 
 }  // namespace ron::kit

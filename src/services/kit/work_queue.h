@@ -14,10 +14,13 @@
 
 #include "base/result.h"
 #include "platform/task.h"
+#include "runtime/background.h"
 #include "runtime/deadline.h"
+#include "runtime/metric_names.h"
 #include "runtime/mpsc.h"
 #include "runtime/oneshot.h"
 #include "runtime/permit.h"
+#include "runtime/wait_either.h"
 
 namespace ron::kit {
 
@@ -34,11 +37,15 @@ class WorkQueue {
             std::size_t lanes = 1)
       : name_(decl.name),
         jobs_(topology, decl, capacity, lanes),
-        patient_(std::max<std::size_t>(1, capacity / 2)) {}
+        patient_(std::max<std::size_t>(1, capacity / 2)),
+        left_queued_(topology.meters().counter(runtime::metrics::kWorkAbandonedTotal,
+                                               {decl.name, "queued"})),
+        left_running_(topology.meters().counter(runtime::metrics::kWorkAbandonedTotal,
+                                                {decl.name, "running"})) {}
 
   // Hands the job to a worker and waits for what it says. Busy when the queue is full, Timeout when
   // the deadline passes, Canceled when the worker went away with the job. Cancel-safe: a worker
-  // skips a job nobody waits for.
+  // drops a job nobody waits for.
   template <class J>
   platform::Task<base::Result<typename J::Answer>> ask(J job, WhenFull when_full) {
     auto [sender, receiver] = runtime::oneshot<base::Result<typename J::Answer>>();
@@ -57,19 +64,37 @@ class WorkQueue {
       if (!sent) co_return base::fail(sent.error().kind == Kind::Full ? late() : draining());
     }
     auto reply = co_await receiver.recv(deadline);
-    if (reply) co_return std::move(*reply);
-    if (reply.error() == runtime::Waited::TimedOut) co_return base::fail(late());
-    co_return base::fail(base::Code::Canceled, "the work was cancelled before it finished");
+    co_return answer_of(std::move(reply));
   }
 
-  // The next job of the lane that somebody still waits for. Cancel-safe.
-  platform::Task<std::expected<Job, runtime::Waited>> next(runtime::Shutdown shutdown,
-                                                           std::size_t lane = 0) {
+  // Hands over a job whose reply the caller made; that hears Busy or Draining if it cannot be.
+  // Never waits.
+  template <class J>
+  void post(J job) {
+    using Kind = runtime::SendError<Job>::Kind;
+    auto sent = jobs_.try_send(Job(std::move(job)), J::kLane);
+    if (sent) return;
+    base::Error why = sent.error().kind == Kind::Full ? busy() : draining();
+    std::move(*std::get<J>(sent.error().value).reply).send(base::fail(std::move(why)));
+  }
+  // What came of waiting for a job's reply: as in ask.
+  template <class T>
+  static base::Result<T> answer_of(std::expected<base::Result<T>, runtime::Waited> reply) {
+    if (reply) return std::move(*reply);
+    if (reply.error() == runtime::Waited::TimedOut) return base::fail(late());
+    return base::fail(base::Code::Canceled, "the work was cancelled before it finished");
+  }
+
+  // The body of a worker: has `run` do the lane's jobs one after the other, until a stop is asked
+  // for and nothing is queued. `run` takes a job and gives a Task<void>, which sends the reply or
+  // hands it on and then ends. A job that nobody waits for any more is not begun, and dropped where
+  // it waits if it was. Cancel-safe: the job at hand goes with its worker.
+  template <class Run>
+  platform::Task<void> work(runtime::Shutdown shutdown, std::size_t lane, Run run) {
     for (;;) {
       auto job = co_await jobs_.recv_or_stop(shutdown, lane);
-      if (!job) co_return job;
-      const bool wanted = std::visit([](const auto& one) { return !one.reply->abandoned(); }, *job);
-      if (wanted) co_return job;
+      if (!job) co_return;
+      co_await std::visit([&](auto& one) { return attend(std::move(one), &run); }, *job);
     }
   }
 
@@ -82,6 +107,26 @@ class WorkQueue {
   [[nodiscard]] std::size_t capacity() const noexcept { return jobs_.capacity(); }
 
  private:
+  // Work that need not wait is over before anyone could leave.
+  template <class J, class Run>
+  platform::Task<void> attend(J job, Run* run) {
+    if (job.reply->abandoned()) {
+      left_queued_.add();
+      co_return;
+    }
+    const auto left = job.reply->until_abandoned();
+    runtime::Background<void> running((*run)(std::move(job)));
+    if (!running.done()) {
+      const runtime::First first =
+          co_await runtime::wait_either(running.finished(), left, runtime::Deadline());
+      if (first == runtime::First::Other) {
+        left_running_.add();
+        co_return;
+      }
+    }
+    running.take();
+  }
+
   [[nodiscard]] base::Error busy() const {
     return base::Error(base::Code::Busy, "the " + name_ + " queue is full")
         .with("queue", name_)
@@ -95,6 +140,8 @@ class WorkQueue {
   const std::string name_;
   runtime::Mpsc<Job> jobs_;
   runtime::Semaphore patient_;
+  runtime::Counter& left_queued_;
+  runtime::Counter& left_running_;
 };
 
 }  // namespace ron::kit

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "auth/rfc3339.h"
 #include "base/json.h"
+#include "base/rfc3339.h"
 #include "http/uri.h"
 #include "services/storage/budget.h"
 #include "services/storage/routes.h"
@@ -24,31 +24,31 @@ constexpr std::size_t kListedMost = 1000;
 constexpr std::size_t kHoldersListed = 4;  // of each object of a list
 constexpr std::size_t kHoldersShown = 100;
 
-struct ListWish {
+struct ListQuery {
   std::optional<base::ObjectId> after;
   std::size_t limit = kListedDefault;
 };
 
-base::Result<ListWish> parse_list(std::string_view query) {
-  ListWish wish;
+base::Result<ListQuery> parse_list(std::string_view query) {
+  ListQuery asked;
   http::UriScratch scratch;
   const auto after = http::find_param(query, "after", scratch);
   if (!after) return base::fail(after.error().error());
   if (*after && !(*after)->empty()) {
     const auto id = base::ObjectId::parse(**after);
     if (!id) return base::fail(id.error());
-    wish.after = *id;
+    asked.after = *id;
   }
   const auto limit = http::find_param(query, "limit", scratch);
   if (!limit) return base::fail(limit.error().error());
-  if (!*limit) return wish;
+  if (!*limit) return asked;
   const std::string_view text = **limit;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), wish.limit);
-  if (status != std::errc() || end != text.data() + text.size() || wish.limit < 1 ||
-      wish.limit > kListedMost) {
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), asked.limit);
+  if (status != std::errc() || end != text.data() + text.size() || asked.limit < 1 ||
+      asked.limit > kListedMost) {
     return base::fail(base::Error(Code::Malformed, "limit is not a number from 1 to 1000"));
   }
-  return wish;
+  return asked;
 }
 
 // `more_holders` if there are others.
@@ -62,9 +62,9 @@ void write_holders(base::JsonWriter& json, const volume::Holders& holders) {
 Task<Response> show_object(Core* core, Request* request) {
   const auto id = base::ObjectId::parse(request->params[0]);
   if (!id) co_return refuse(*request, id.error());
-  const auto holders = co_await core->volumes().holders(*id, kHoldersShown);
+  const auto holders = co_await core->volumes().holders(*id, kHoldersShown, request->deadline);
   if (!holders) co_return refuse(*request, holders.error());
-  const auto found = co_await core->locate(*id);
+  const auto found = co_await core->locate(*id, request->deadline);
   std::string body;
   base::JsonWriter json(body);
   json.begin_object().key("address").value(id->text());
@@ -78,9 +78,9 @@ Task<Response> show_object(Core* core, Request* request) {
 // `next` continues where this answer ends; it is missing at the end. What is removed meanwhile has
 // no holders.
 Task<Response> list_objects(Core* core, Request* request) {
-  const auto wish = parse_list(request->query);
-  if (!wish) co_return refuse(*request, wish.error());
-  const auto listed = co_await core->volumes().list(wish->after, wish->limit);
+  const auto asked = parse_list(request->query);
+  if (!asked) co_return refuse(*request, asked.error());
+  const auto listed = co_await core->volumes().list(asked->after, asked->limit, request->deadline);
   if (!listed) co_return refuse(*request, listed.error());
   std::string body;
   base::JsonWriter json(body);
@@ -88,12 +88,13 @@ Task<Response> list_objects(Core* core, Request* request) {
   for (const volume::Volume::Listed& one : *listed) {
     json.begin_object().key("address").value(one.id.text());
     json.key("length").value(one.length);
-    const auto holders = co_await core->volumes().holders(one.id, kHoldersListed);
+    const auto holders =
+        co_await core->volumes().holders(one.id, kHoldersListed, request->deadline);
     write_holders(json, holders ? *holders : volume::Holders());
     json.end_object();
   }
   json.end_array();
-  if (listed->size() == wish->limit) json.key("next").value(listed->back().id.text());
+  if (listed->size() == asked->limit) json.key("next").value(listed->back().id.text());
   json.end_object();
   co_return Response::json(200, std::move(body));
 }
@@ -117,10 +118,10 @@ void write_volume(base::JsonWriter& json, volume::Volume& volume) {
     json.key("damaged").value(scrub.found).key("passes").value(scrub.passes);
     if (scrub.running) json.key("eta_s").value(scrub.eta_s);
     if (scrub.started_unix_s != 0) {
-      json.key("started_at").value(auth::print_rfc3339(scrub.started_unix_s));
+      json.key("started_at").value(base::print_rfc3339(scrub.started_unix_s));
     }
     if (scrub.finished_unix_s != 0) {
-      json.key("finished_at").value(auth::print_rfc3339(scrub.finished_unix_s));
+      json.key("finished_at").value(base::print_rfc3339(scrub.finished_unix_s));
     }
     json.end_object();
   }

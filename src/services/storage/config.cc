@@ -1,6 +1,7 @@
 #include "services/storage/config.h"
 
 #include <set>
+#include <utility>
 
 #include "base/limits.h"
 #include "services/storage/wires.h"
@@ -58,8 +59,6 @@ config::Group<ScrubConfig> scrub_keys() {
 
 void add_store_keys(config::Group<StorageConfig>& group) {
   using C = StorageConfig;
-  group.add(config::bool_key("amnesia", &C::amnesia, "false", {}, Reload::Restart,
-                             "keep everything in memory; not a byte on disk"));
   group.add(config::text_list_key("data_dirs", &C::data_dirs, "[]", {.max = "64"}, Reload::Restart,
                                   "directories for objects; empty: storage/ in the directory of "
                                   "--data"));
@@ -105,30 +104,35 @@ void check_store(const StorageConfig& config, config::Problems& problems) {
   }
 }
 
+// Set by the build: only one with tests has keys that make the service misbehave for them.
+constexpr bool kTestSeams = RON_TEST_SEAMS != 0;
+
 config::Group<StorageConfig> keys() {
   using C = StorageConfig;
   config::Group<C> group;
   group.include(kit::service_keys({.bind = "127.0.0.1:8081", .admin = "127.0.0.1:9081"}));
   add_store_keys(group);
-  group.add(config::count_key("channels.work", &C::work_capacity, std::to_string(kWork.capacity),
-                              {.min = "1", .max = "65536"}, Reload::Restart,
-                              "requests waiting for a worker before 429 Busy"));
-  group.add(config::count_key("channels.commit", &C::commit_capacity,
-                              std::to_string(kCommit.capacity), {.min = "1", .max = "65536"},
-                              Reload::Restart,
+  group.add(
+      kit::capacity_key(kWork, &C::work_capacity, "requests waiting for a worker before 429 Busy"));
+  group.add(kit::capacity_key(kCommit, &C::commit_capacity,
                               "writes waiting for the disk before workers wait too"));
-  group.add(config::count_key("channels.events", &C::events_capacity,
-                              std::to_string(kEvents.capacity), {.min = "1", .max = "65536"},
-                              Reload::Restart,
+  group.add(kit::capacity_key(kEvents, &C::events_capacity,
                               "events kept for slow listeners before they miss some"));
-  group.add(config::duration_key("debug.work_delay", &C::debug_work_delay, "0s",
-                                 {.max = "10m", .safe_max = "0s"}, Reload::Hot,
-                                 "for tests: every worker waits this long before each job"));
+  if (kTestSeams) {
+    group.add(config::duration_key("debug.work_delay", &C::debug_work_delay, "0s",
+                                   {.max = "10m", .safe_max = "0s"}, Reload::Hot,
+                                   "for tests: every worker waits this long before each job"));
+  }
   group.check(check_store);
   return group;
 }
 
 }  // namespace
+
+std::vector<std::string> object_directories(const StorageConfig& config, std::string directory) {
+  if (config.data_dirs.empty()) return {std::move(directory)};
+  return {config.data_dirs.begin(), config.data_dirs.end()};
+}
 
 const config::Section<StorageConfig>& storage_section() {
   static const config::Section<StorageConfig> section(

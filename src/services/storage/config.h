@@ -40,7 +40,6 @@ struct StorageConfig : kit::ServiceConfig {
         "larger objects are stored in parts of 1MiB: POST /uploads, or ron put";
   }
 
-  bool amnesia = false;
   config::TextList data_dirs;
   base::Size cache_bytes{};
   base::Size chunk_size{};
@@ -57,9 +56,12 @@ struct StorageConfig : kit::ServiceConfig {
   std::uint64_t work_capacity = 0;
   std::uint64_t commit_capacity = 0;
   std::uint64_t events_capacity = 0;
-  base::Duration debug_work_delay{};
+  base::Duration debug_work_delay{};  // a seam for tests: 0 in a build without them
 };
 
 const config::Section<StorageConfig>& storage_section();
+
+// Where objects are: as configured, else in the service's part of the data directory.
+std::vector<std::string> object_directories(const StorageConfig& config, std::string directory);
 
 }  // namespace ron::storage

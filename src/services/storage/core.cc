@@ -25,6 +25,7 @@ Core::Core(runtime::Topology& topology, const StorageConfig& config, platform::H
       integrity_fails_(topology.meters().counter(metrics::kIntegrityFailTotal)),
       cache_hits_(topology.meters().counter(metrics::kCacheHitsTotal)),
       cache_misses_(topology.meters().counter(metrics::kCacheMissesTotal)),
+      loads_joined_(topology.meters().counter(metrics::kLoadsJoinedTotal)),
       read_bytes_(topology.meters().counter(metrics::kReadBytesTotal)),
       stored_bytes_(topology.meters().counter(metrics::kStoredBytesTotal)),
       read_timeouts_(
@@ -80,15 +81,10 @@ platform::Task<void> Core::put_worker(runtime::Shutdown shutdown) {
 }
 
 platform::Task<void> Core::work_on(std::size_t lane, runtime::Shutdown shutdown) {
-  for (;;) {
-    auto job = co_await work_.next(shutdown, lane);
-    if (!job) co_return;
+  return work_.work(std::move(shutdown), lane, [this](auto job) {
     const base::Duration delay(work_delay_ns_.load(std::memory_order_relaxed));
-    if (delay > base::Duration::zero()) co_await runtime::sleep_for(delay);
-    const bool wanted = std::visit([](const auto& one) { return !one.reply->abandoned(); }, *job);
-    if (!wanted) continue;
-    co_await std::visit([this](auto& one) { return run(std::move(one)); }, *job);
-  }
+    return delay > base::Duration::zero() ? run_late(std::move(job), delay) : run(std::move(job));
+  });
 }
 
 void Core::tell(const observe::Log& log, const StorageEvent& event) {

@@ -16,9 +16,10 @@
 #include "platform/host.h"
 #include "runtime/broadcast.h"
 #include "runtime/shutdown.h"
-#include "services/storage/api.h"
 #include "services/storage/cache.h"
 #include "services/storage/config.h"
+#include "services/storage/load_table.h"
+#include "services/storage/object_store.h"
 #include "services/storage/quota.h"
 #include "services/storage/upload_table.h"
 #include "services/storage/volume_set.h"
@@ -40,31 +41,33 @@ struct StorageEvent {
   Origin origin{};       // Corrupt: nobody
 };
 
-class Core final : public Api {
+class Core final : public ObjectStore {
  public:
   Core(runtime::Topology& topology, const StorageConfig& config, platform::Host host);
 
   // Before anything else is asked.
   void adopt(Volumes volumes);
 
-  ObjectPtr hot(const base::ObjectId& id) const override;
-  platform::Task<base::Result<Found>> locate(base::ObjectId id) override;
+  ObjectPtr cached(const base::ObjectId& id) const override;
+  platform::Task<base::Result<LocatedObject>> locate(base::ObjectId id,
+                                                     runtime::Deadline deadline) override;
   [[nodiscard]] bool loads_whole(std::uint64_t length) const override;
-  platform::Task<base::Result<ObjectPtr>> load(Found found, runtime::Deadline deadline) override;
-  platform::Task<base::Result<volume::Piece>> read(Found found, ReadWish wish) override;
+  platform::Task<base::Result<ObjectPtr>> load(LocatedObject found,
+                                               runtime::Deadline deadline) override;
+  platform::Task<base::Result<volume::Piece>> read(LocatedObject found, ReadRequest asked) override;
   [[nodiscard]] std::uint64_t chunk_bytes() const override;
   [[nodiscard]] base::Duration piece_timeout() const override;
 
-  platform::Task<base::Result<Stored>> put(NewBytes wish, runtime::Deadline deadline) override;
+  platform::Task<base::Result<Stored>> put(NewBytes asked, runtime::Deadline deadline) override;
   base::Result<void> check_room() override { return work_.check_room(); }
   platform::Task<base::Result<void>> remove(volume::Removal removal, Call call) override;
 
-  platform::Task<base::Result<volume::Upload>> begin_upload(UploadWish wish,
+  platform::Task<base::Result<volume::Upload>> begin_upload(NewUpload asked,
                                                             runtime::Deadline deadline) override;
-  platform::Task<base::Result<OpenUpload>> open_upload(volume::UploadId id,
-                                                       std::string tenant) override;
-  platform::Task<base::Result<volume::UploadState>> upload_state(volume::UploadId id,
-                                                                 std::string tenant) override;
+  platform::Task<base::Result<OpenUpload>> open_upload(volume::UploadId id, std::string tenant,
+                                                       runtime::Deadline deadline) override;
+  platform::Task<base::Result<volume::UploadState>> upload_state(
+      volume::UploadId id, std::string tenant, runtime::Deadline deadline) override;
   platform::Task<base::Result<b3::ChainingValue>> put_part(OpenUpload open, std::uint64_t part,
                                                            base::Buffer bytes,
                                                            runtime::Deadline deadline) override;
@@ -105,6 +108,11 @@ class Core final : public Api {
 
  private:
   platform::Task<void> work_on(std::size_t lane, runtime::Shutdown shutdown);
+  template <class J>
+  platform::Task<void> run_late(J job, base::Duration delay) {
+    co_await runtime::sleep_for(delay);
+    co_await run(std::move(job));
+  }
   platform::Task<void> run(ReadJob job);
   platform::Task<void> run(LoadJob job);
   platform::Task<void> run(PutJob job);
@@ -114,12 +122,15 @@ class Core final : public Api {
   platform::Task<void> run(CommitJob job);
   platform::Task<void> run(AbortJob job);
 
-  platform::Task<base::Result<ObjectPtr>> load_now(Found found);
-  platform::Task<base::Result<volume::Piece>> read_now(Found found, std::uint64_t offset,
-                                                       std::uint64_t length);
+  platform::Task<base::Result<ObjectPtr>> load_now(LocatedObject found);
+  platform::Task<base::Result<volume::Piece>> read_now(LocatedObject found, std::uint64_t offset,
+                                                       std::uint64_t length,
+                                                       runtime::Deadline deadline);
   platform::Task<base::Result<Quotas::Reservation>> reserve(std::string tenant, std::uint64_t bytes,
-                                                            std::optional<base::ObjectId> id);
-  platform::Task<base::Result<UploadOnVolume>> find_upload(volume::UploadId id, std::string tenant);
+                                                            std::optional<base::ObjectId> id,
+                                                            runtime::Deadline deadline);
+  platform::Task<base::Result<UploadOnVolume>> find_upload(volume::UploadId id, std::string tenant,
+                                                           runtime::Deadline deadline);
   void announce_stored(const base::Result<volume::Added>& added, Origin origin);
   [[nodiscard]] std::int64_t now_s() const noexcept { return host_.clock.unix_ms() / 1000; }
 
@@ -132,10 +143,12 @@ class Core final : public Api {
   ObjectCache cache_;
   Quotas quotas_;
   UploadTable uploads_;
+  LoadTable loads_;
   runtime::Broadcast<StorageEvent> events_;
   runtime::Counter& integrity_fails_;
   runtime::Counter& cache_hits_;
   runtime::Counter& cache_misses_;
+  runtime::Counter& loads_joined_;
   runtime::Counter& read_bytes_;
   runtime::Counter& stored_bytes_;
   runtime::Counter& read_timeouts_;

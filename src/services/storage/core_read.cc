@@ -12,7 +12,7 @@ using base::fail;
 using base::Result;
 using platform::Task;
 
-ObjectPtr Core::hot(const base::ObjectId& id) const {
+ObjectPtr Core::cached(const base::ObjectId& id) const {
   if (memory_ != nullptr) return memory_->store().find(id);
   if (!cache_.enabled()) return nullptr;
   ObjectPtr object = cache_.find(id);
@@ -20,11 +20,11 @@ ObjectPtr Core::hot(const base::ObjectId& id) const {
   return object;
 }
 
-Task<Result<Found>> Core::locate(base::ObjectId id) {
+Task<Result<LocatedObject>> Core::locate(base::ObjectId id, runtime::Deadline deadline) {
   const ObjectCache::Ticket ticket = cache_.ticket(id);
-  Result<OnVolume> at = co_await volumes_.locate(id);
-  if (!at) co_return fail(std::move(at.error()));
-  co_return Found{std::move(*at), ticket};
+  Result<LocatedObject> at = co_await volumes_.locate(id, deadline);
+  if (at) at->ticket = ticket;
+  co_return at;
 }
 
 bool Core::loads_whole(std::uint64_t length) const {
@@ -37,37 +37,49 @@ base::Duration Core::piece_timeout() const {
   return base::Duration(piece_timeout_ns_.load(std::memory_order_relaxed));
 }
 
-Task<Result<ObjectPtr>> Core::load(Found found, runtime::Deadline deadline) {
+// Nobody's deadline ends a load that others may wait for, too: it is dropped when nobody does.
+Task<Result<ObjectPtr>> Core::load(LocatedObject found, runtime::Deadline deadline) {
   cache_misses_.add();
-  LoadJob job;
-  job.found = std::move(found);
-  job.deadline = deadline;
-  co_return co_await work_.ask(std::move(job), kit::WhenFull::Refuse);
+  LoadTable::Joined joined = loads_.join(found.id());
+  if (joined.reply) {
+    LoadJob job;
+    job.object = std::move(found);
+    job.reply = std::move(joined.reply);
+    work_.post(std::move(job));
+  } else {
+    loads_joined_.add();
+  }
+  auto reply = co_await joined.waiting.wait(deadline);
+  Result<ObjectPtr> object = kit::WorkQueue<Job>::answer_of(std::move(reply));
+  if (!object && object.error().code == Code::Timeout) read_timeouts_.add();
+  co_return object;
 }
 
 // A worker that dies takes its job along: the piece is asked for once more, then the read fails.
-Task<Result<volume::Piece>> Core::read(Found found, ReadWish wish) {
+Task<Result<volume::Piece>> Core::read(LocatedObject found, ReadRequest asked) {
   constexpr int kTries = 2;
   Result<volume::Piece> piece = fail(Code::Canceled, "");
   for (int i = 0; i < kTries; ++i) {
     ReadJob job;
-    job.found = found;
-    job.offset = wish.offset;
-    job.length = wish.length;
-    job.deadline = wish.deadline;
-    piece = co_await work_.ask(std::move(job), wish.when_full);
+    job.object = found;
+    job.offset = asked.offset;
+    job.length = asked.length;
+    job.deadline = asked.deadline;
+    piece = co_await work_.ask(std::move(job), asked.when_full);
     if (piece || piece.error().code != Code::Canceled) break;
   }
   if (!piece && piece.error().code == Code::Timeout) read_timeouts_.add();
   co_return piece;
 }
 
-Task<Result<volume::Piece>> Core::read_now(Found found, std::uint64_t offset,
-                                           std::uint64_t length) {
-  volume::Volume* const volume = found.at.volume;
-  Result<volume::Piece> piece = co_await volume->read(std::move(found.at.object), offset, length);
+Task<Result<volume::Piece>> Core::read_now(LocatedObject found, std::uint64_t offset,
+                                           std::uint64_t length, runtime::Deadline deadline) {
+  volume::Volume* const volume = found.volume;
+  Result<volume::Piece> piece =
+      co_await volume->read(std::move(found.handle), offset, length, deadline);
   if (piece) {
     read_bytes_.add(piece->bytes.size());
+    platform::Executor::current()->spend(piece->bytes.size());
   } else if (piece.error().code == Code::IntegrityFail) {
     integrity_fails_.add();
   }
@@ -75,16 +87,18 @@ Task<Result<volume::Piece>> Core::read_now(Found found, std::uint64_t offset,
 }
 
 Task<void> Core::run(ReadJob job) {
-  auto piece = co_await read_now(std::move(job.found), job.offset, job.length);
+  auto piece = co_await read_now(std::move(job.object), job.offset, job.length, job.deadline);
   std::move(*job.reply).send(std::move(piece));
 }
 
-Task<Result<ObjectPtr>> Core::load_now(Found found) {
+Task<Result<ObjectPtr>> Core::load_now(LocatedObject found) {
   const std::uint64_t length = found.length();
   base::Buffer whole(length);
   for (std::uint64_t offset = 0; offset < length;) {
+    if (runtime::turn_is_over()) co_await platform::Yield();
     const std::uint64_t wanted = std::min(length - offset, volume::kPartBytes);
-    const Result<volume::Piece> piece = co_await read_now(found, offset, wanted);
+    const auto soon = runtime::Deadline::in(piece_timeout());
+    const Result<volume::Piece> piece = co_await read_now(found, offset, wanted, soon);
     if (!piece) co_return fail(piece.error());
     std::memcpy(whole.data() + offset, piece->bytes.data(), piece->bytes.size());
     offset += piece->bytes.size();
@@ -94,14 +108,14 @@ Task<Result<ObjectPtr>> Core::load_now(Found found) {
   co_return object;
 }
 
-// Several may have asked for it at once: whoever comes second finds it in memory.
+// Who missed it in memory just before the last load ended finds it there now.
 Task<void> Core::run(LoadJob job) {
-  ObjectPtr object = cache_.find(job.found.id());
+  ObjectPtr object = cache_.find(job.object.id());
   if (object) {
     std::move(*job.reply).send(std::move(object));
     co_return;
   }
-  auto loaded = co_await load_now(std::move(job.found));
+  auto loaded = co_await load_now(std::move(job.object));
   std::move(*job.reply).send(std::move(loaded));
 }
 

@@ -77,23 +77,24 @@ void Core::announce_stored(const Result<volume::Added>& added, Origin origin) {
 
 // Room in the tenant's quota. What it holds already (`id`) costs nothing to store again.
 Task<Result<Quotas::Reservation>> Core::reserve(std::string tenant, std::uint64_t bytes,
-                                                std::optional<base::ObjectId> id) {
+                                                std::optional<base::ObjectId> id,
+                                                runtime::Deadline deadline) {
   if (!quotas_.any()) co_return Quotas::Reservation();
   uploads_.drop_expired(now_s());
   auto reserved = quotas_.reserve(tenant, {bytes, 1},
                                   [this](std::string_view whose) { return volumes_.usage(whose); });
   if (reserved || !id) co_return reserved;
-  const Result<bool> held = co_await volumes_.holds(*id, std::move(tenant));
+  const Result<bool> held = co_await volumes_.holds(*id, std::move(tenant), deadline);
   if (held && *held) co_return Quotas::Reservation();
   co_return reserved;
 }
 
-Task<Result<Stored>> Core::put(NewBytes wish, runtime::Deadline deadline) {
+Task<Result<Stored>> Core::put(NewBytes asked, runtime::Deadline deadline) {
   PutJob job;
-  job.bytes = std::move(wish.bytes);
-  job.expected = wish.expected;
-  job.tenant = std::move(wish.tenant);
-  job.origin = std::move(wish.origin);
+  job.bytes = std::move(asked.bytes);
+  job.expected = asked.expected;
+  job.tenant = std::move(asked.tenant);
+  job.origin = std::move(asked.origin);
   job.announced = coming_writes_.announce();
   job.deadline = deadline;
   const auto added = co_await work_.ask(std::move(job), kit::WhenFull::Refuse);
@@ -102,6 +103,7 @@ Task<Result<Stored>> Core::put(NewBytes wish, runtime::Deadline deadline) {
 
 // Checks the bytes against their address before anyone can see them.
 Task<void> Core::run(PutJob job) {
+  platform::Executor::current()->spend(job.bytes.size());
   volume::NewObject object;
   object.groups = values_of_groups(job.bytes.view());
   const base::ObjectId id = object.id = address_of(job.bytes.view(), object.groups);
@@ -112,7 +114,7 @@ Task<void> Core::run(PutJob job) {
                        .with("actual", id.text())));
     co_return;
   }
-  auto reserved = co_await reserve(job.tenant, job.bytes.size(), id);
+  auto reserved = co_await reserve(job.tenant, job.bytes.size(), id, job.deadline);
   if (!reserved) {
     std::move(*job.reply).send(fail(reserved.error()));
     co_return;
@@ -121,7 +123,7 @@ Task<void> Core::run(PutJob job) {
                                  const Result<volume::Added>* added) mutable {
     if (added != nullptr) announce_stored(*added, std::move(origin));
   });
-  volume::Volume* const volume = co_await volumes_.for_put(id, job.tenant);
+  volume::Volume* const volume = co_await volumes_.for_put(id, job.tenant, job.deadline);
   object.bytes = std::move(job.bytes);
   object.tenant = std::move(job.tenant);
   object.announced = std::move(job.announced);
@@ -133,7 +135,7 @@ Task<Result<void>> Core::remove(volume::Removal removal, Call call) {
   bool removed = false;
   base::Error why(Code::NotFound, "no object is stored under this address");
   for (const auto& volume : volumes_.all()) {
-    const Result<volume::Located> at = co_await volume->locate(removal.id);
+    const Result<volume::ObjectHandle> at = co_await volume->locate(removal.id, call.deadline);
     if (!at && at.error().code == Code::NotFound) continue;
     if (!at && at.error().code != Code::IntegrityFail) {
       why = at.error();
@@ -172,7 +174,7 @@ Task<void> Core::run(RemoveJob job) {
   co_await job.volume->remove(std::move(job.removal), job.deadline, std::move(*job.reply));
 }
 
-Task<Result<volume::Upload>> Core::begin_upload(UploadWish wish, runtime::Deadline deadline) {
+Task<Result<volume::Upload>> Core::begin_upload(NewUpload asked, runtime::Deadline deadline) {
   struct Beginning {
     std::atomic<std::uint64_t>& count;
     const std::uint64_t before = count.fetch_add(1, std::memory_order_relaxed);
@@ -186,26 +188,26 @@ Task<Result<volume::Upload>> Core::begin_upload(UploadWish wish, runtime::Deadli
                        .with("limit", std::to_string(uploads_.max_open()))
                        .with("asked", "1"));
   }
-  volume::Volume* const volume = volumes_.roomiest();
+  volume::Volume* const volume = volumes_.most_free();
   const std::uint64_t free_bytes = volume->stats().free_bytes;
-  if (wish.length > free_bytes) {
+  if (asked.length > free_bytes) {
     const std::string kept = memory_ != nullptr ? " of storage.cache_bytes"
                                                 : ", of which storage.min_free_bytes is kept";
-    const std::string message = "there is no room for " + base::about(wish.length) + ": " +
+    const std::string message = "there is no room for " + base::about(asked.length) + ": " +
                                 base::about(free_bytes) + " are free" + kept;
     co_return fail(base::Error(Code::StorageFull, message)
-                       .with("length", std::to_string(wish.length))
+                       .with("length", std::to_string(asked.length))
                        .with("free_bytes", std::to_string(free_bytes)));
   }
-  auto reserved = co_await reserve(wish.tenant, wish.length, wish.expected);
+  auto reserved = co_await reserve(asked.tenant, asked.length, asked.expected, deadline);
   if (!reserved) co_return fail(reserved.error());
   volume::Upload upload;
   upload.id =
       volume::UploadId(static_cast<std::uint64_t>(host_.clock.unix_ms()),
                        static_cast<std::uint16_t>(host_.random.next()), host_.random.next());
-  upload.length = wish.length;
-  upload.expected = wish.expected;
-  upload.tenant = std::move(wish.tenant);
+  upload.length = asked.length;
+  upload.expected = asked.expected;
+  upload.tenant = std::move(asked.tenant);
   upload.expires_unix_s = now_s() + expire_after_s_.load(std::memory_order_relaxed);
   BeginJob job;
   job.volume = volume;
@@ -223,8 +225,9 @@ Task<void> Core::run(BeginJob job) {
 
 // The tenant's own, open or committed. What older versions have committed does not say when it
 // would have expired.
-Task<Result<UploadOnVolume>> Core::find_upload(volume::UploadId id, std::string tenant) {
-  Result<UploadOnVolume> found = co_await volumes_.find_upload(id);
+Task<Result<UploadOnVolume>> Core::find_upload(volume::UploadId id, std::string tenant,
+                                               runtime::Deadline deadline) {
+  Result<UploadOnVolume> found = co_await volumes_.find_upload(id, deadline);
   if (!found) co_return found;
   const volume::UploadState& state = found->state;
   const std::int64_t expires = state.upload.expires_unix_s;
@@ -235,24 +238,26 @@ Task<Result<UploadOnVolume>> Core::find_upload(volume::UploadId id, std::string 
   co_return found;
 }
 
-Task<Result<OpenUpload>> Core::open_upload(volume::UploadId id, std::string tenant) {
+Task<Result<OpenUpload>> Core::open_upload(volume::UploadId id, std::string tenant,
+                                           runtime::Deadline deadline) {
   if (auto known = uploads_.find(id, now_s())) {
     if (known->upload.tenant != tenant) co_return fail(no_upload());
     co_return std::move(*known);
   }
-  Result<UploadOnVolume> found = co_await find_upload(id, tenant);
+  Result<UploadOnVolume> found = co_await find_upload(id, tenant, deadline);
   if (!found) co_return fail(found.error());
   if (found->state.committed) co_return fail(no_upload());
   OpenUpload open{found->volume, std::move(found->state.upload)};
   // Begun before a restart: its room was granted then, if the quota has shrunk it is kept all the
   // same.
-  auto reserved = co_await reserve(tenant, open.upload.length, std::nullopt);
+  auto reserved = co_await reserve(tenant, open.upload.length, std::nullopt, deadline);
   uploads_.add(open, reserved ? std::move(*reserved) : Quotas::Reservation(), now_s());
   co_return open;
 }
 
-Task<Result<volume::UploadState>> Core::upload_state(volume::UploadId id, std::string tenant) {
-  Result<UploadOnVolume> found = co_await find_upload(id, std::move(tenant));
+Task<Result<volume::UploadState>> Core::upload_state(volume::UploadId id, std::string tenant,
+                                                     runtime::Deadline deadline) {
+  Result<UploadOnVolume> found = co_await find_upload(id, std::move(tenant), deadline);
   if (!found) co_return fail(found.error());
   if (found->state.committed) co_return fail(no_upload());
   co_return std::move(found->state);
@@ -268,11 +273,12 @@ Task<Result<b3::ChainingValue>> Core::put_part(OpenUpload open, std::uint64_t pa
 }
 
 Task<void> Core::run(PartJob job) {
+  platform::Executor::current()->spend(job.part.bytes.size());
   co_await job.volume->put_part(std::move(job.part), job.deadline, std::move(*job.reply));
 }
 
 Task<Result<Stored>> Core::commit_upload(volume::UploadId id, std::string tenant, Call call) {
-  const Result<UploadOnVolume> found = co_await find_upload(id, std::move(tenant));
+  const Result<UploadOnVolume> found = co_await find_upload(id, std::move(tenant), call.deadline);
   if (!found) co_return fail(found.error());
   const volume::UploadState& state = found->state;
   const std::uint64_t arrived = arrived_parts(state);
@@ -303,7 +309,7 @@ Task<void> Core::run(CommitJob job) {
 
 Task<Result<void>> Core::abort_upload(volume::UploadId id, std::string tenant,
                                       runtime::Deadline deadline) {
-  const Result<OpenUpload> open = co_await open_upload(id, std::move(tenant));
+  const Result<OpenUpload> open = co_await open_upload(id, std::move(tenant), deadline);
   if (!open) co_return fail(open.error());
   AbortJob job;
   job.volume = open->volume;

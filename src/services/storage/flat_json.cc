@@ -3,6 +3,8 @@
 #include <set>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 namespace ron::storage {
 
 std::optional<nlohmann::json> parse_flat_object(std::string_view text) {

@@ -9,7 +9,7 @@
 #include "b3/tree.h"
 #include "base/buffer.h"
 #include "base/object_id.h"
-#include "runtime/deadline.h"
+#include "services/kit/job.h"
 #include "services/storage/cache.h"
 #include "services/storage/object.h"
 #include "services/storage/volume_set.h"
@@ -18,15 +18,6 @@
 
 namespace ron::storage {
 
-// An object that was looked up: where it is, and since when the memory tier may take it.
-struct Found {
-  OnVolume at;
-  ObjectCache::Ticket ticket = 0;
-
-  [[nodiscard]] const base::ObjectId& id() const noexcept { return at.object.id; }
-  [[nodiscard]] std::uint64_t length() const noexcept { return at.object.length; }
-};
-
 // Who asked for a change, for those who keep account of changes.
 struct Origin {
   base::Ulid corr_id{};
@@ -34,24 +25,17 @@ struct Origin {
   std::string token{};  // its fingerprint
 };
 
-// `Answer` is what the reply brings, `kLane` whose work it is.
-template <class T, std::size_t Lane>
-struct JobBase {
-  using Answer = T;
-  static constexpr std::size_t kLane = Lane;
-  runtime::Deadline deadline{};
-  std::optional<volume::Reply<T>> reply{};
-};
+using kit::JobBase;
 
 // One piece of an object.
 struct ReadJob : JobBase<volume::Piece, kGetLane> {
-  Found found;
+  LocatedObject object;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
 };
 // All of it, for the memory tier.
 struct LoadJob : JobBase<ObjectPtr, kGetLane> {
-  Found found;
+  LocatedObject object;
 };
 struct PutJob : JobBase<volume::Added, kPutLane> {
   base::Buffer bytes;

@@ -36,16 +36,18 @@ inline constexpr runtime::MetricDecl kCacheHitsTotal =
     runtime::declare_counter("storage_cache_hits_total", "Reads answered from the memory tier.");
 inline constexpr runtime::MetricDecl kCacheMissesTotal = runtime::declare_counter(
     "storage_cache_misses_total", "Reads of stored objects that were not in the memory tier.");
+inline constexpr runtime::MetricDecl kLoadsJoinedTotal = runtime::declare_counter(
+    "storage_loads_joined_total", "Of those, the ones that waited for a load under way.");
 inline constexpr runtime::MetricDecl kReadBytesTotal = runtime::declare_counter(
     "storage_read_bytes_total", "Verified bytes read from volumes by the get workers.");
 inline constexpr runtime::MetricDecl kStoredBytesTotal =
     runtime::declare_counter("storage_stored_bytes_total", "Bytes of new objects stored.");
 
-inline constexpr std::array kAll = {kLife.reload_success, kLife.reload_fail,    &kObjects,
-                                    &kObjectBytes,        &kFreeBytes,          &kUploadsOpen,
-                                    &kQuarantined,        &kTenantBytes,        &kTenantObjects,
-                                    &kUnreadableBytes,    &kMemoryBytes,        &kMemoryLimitBytes,
-                                    kLife.draining,       &kIntegrityFailTotal, &kCacheHitsTotal,
-                                    &kCacheMissesTotal,   &kReadBytesTotal,     &kStoredBytesTotal};
+inline constexpr std::array kAll = {
+    kLife.reload_success, kLife.reload_fail,    &kObjects,         &kObjectBytes,
+    &kFreeBytes,          &kUploadsOpen,        &kQuarantined,     &kTenantBytes,
+    &kTenantObjects,      &kUnreadableBytes,    &kMemoryBytes,     &kMemoryLimitBytes,
+    kLife.draining,       &kIntegrityFailTotal, &kCacheHitsTotal,  &kCacheMissesTotal,
+    &kLoadsJoinedTotal,   &kReadBytesTotal,     &kStoredBytesTotal};
 
 }  // namespace ron::storage::metrics

@@ -6,13 +6,13 @@
 #include <memory>
 
 #include "http/response.h"
-#include "services/storage/api.h"
+#include "services/storage/object_store.h"
 
 namespace ron::storage {
 
-// A range of an object that was located.
-struct Stretch {
-  Found found;
+// Bytes of an object that was located.
+struct ObjectRange {
+  LocatedObject object;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
 };
@@ -27,20 +27,34 @@ std::uint64_t piece_length(std::uint64_t offset, std::uint64_t left, std::uint64
 // piece that is being read.
 class ObjectSource final : public http::BodySource {
  public:
-  ObjectSource(Api& api, Stretch stretch, volume::Piece first);
+  ObjectSource(ObjectStore& store, ObjectRange range, volume::Piece first);
 
   // Cancel-safe.
   platform::Task<base::Result<base::ByteView>> next() override;
 
  private:
-  Api& api_;
-  Stretch left_;
+  ObjectStore& store_;
+  ObjectRange left_;
   volume::Piece piece_;
   bool first_ = true;
 };
 
-// The answer's body: the piece itself if it is all of the stretch, else a source that begins with
-// it.
-void set_body(http::Response& response, Api& api, Stretch stretch, volume::Piece first);
+// Bytes that were asked for, ready to be sent: all of them in memory, or the first with the rest to
+// come.
+struct OpenedRange {
+  ObjectPtr cached;  // if it is set, nothing else is
+  ObjectRange range;
+  volume::Piece first;
+};
+
+// An object of which everything is wanted is loaded into memory if it may be; of any other only
+// what is wanted is read. The range is not empty. Errors as of ObjectStore::load and
+// ObjectStore::read. Cancel-safe.
+platform::Task<base::Result<OpenedRange>> open_range(ObjectStore* store, ObjectRange range,
+                                                     runtime::Deadline deadline);
+
+// What is not cached as a response's body: the first piece itself if it is all of it, else a source
+// that begins with it.
+void set_body(http::Response& response, ObjectStore& store, OpenedRange opened);
 
 }  // namespace ron::storage

@@ -103,7 +103,7 @@ struct RamVolume::LargeObject {
 };
 
 // What a Located of this volume keeps alive: one of the two.
-struct RamVolume::Place {
+struct RamVolume::HandleState {
   ObjectPtr whole;
   LargePtr large;
 };
@@ -174,13 +174,14 @@ Result<bool> RamVolume::add_hold(const base::ObjectId& id, std::string_view tena
   return held->has_value();
 }
 
-Task<Result<bool>> RamVolume::holds(base::ObjectId id, std::string tenant) {
+Task<Result<bool>> RamVolume::holds(base::ObjectId id, std::string tenant, runtime::Deadline) {
   const auto number = tenants_.number(tenant);
   const std::vector<OwnerNumber> all = all_holders(id);
   co_return number&& std::ranges::find(all, *number) != all.end();
 }
 
-Task<Result<volume::Holders>> RamVolume::holders(base::ObjectId id, std::size_t most) {
+Task<Result<volume::Holders>> RamVolume::holders(base::ObjectId id, std::size_t most,
+                                                 runtime::Deadline) {
   volume::Holders found{tenants_.names(all_holders(id)), false};
   if (found.tenants.empty()) {
     co_return fail(Code::NotFound, "no object is stored under this address");
@@ -190,25 +191,25 @@ Task<Result<volume::Holders>> RamVolume::holders(base::ObjectId id, std::size_t 
   co_return found;
 }
 
-Task<Result<volume::Located>> RamVolume::locate(base::ObjectId id) {
-  Place place{store_.find(id), nullptr};
-  if (!place.whole) place.large = find_large(id);
-  if (!place.whole && !place.large) {
+Task<Result<volume::ObjectHandle>> RamVolume::locate(base::ObjectId id, runtime::Deadline) {
+  HandleState state{store_.find(id), nullptr};
+  if (!state.whole) state.large = find_large(id);
+  if (!state.whole && !state.large) {
     co_return fail(Code::NotFound, "no object is stored under this address");
   }
-  const std::uint64_t length = place.whole ? place.whole->bytes().size() : place.large->length;
-  co_return volume::Located{id, length, std::make_shared<const Place>(std::move(place))};
+  const std::uint64_t length = state.whole ? state.whole->bytes().size() : state.large->length;
+  co_return volume::ObjectHandle{id, length, std::make_shared<const HandleState>(std::move(state))};
 }
 
-Task<Result<volume::Piece>> RamVolume::read(volume::Located object, std::uint64_t offset,
-                                            std::uint64_t length) {
-  const auto* place = static_cast<const Place*>(object.place.get());
+Task<Result<volume::Piece>> RamVolume::read(volume::ObjectHandle object, std::uint64_t offset,
+                                            std::uint64_t length, runtime::Deadline) {
+  const auto* state = static_cast<const HandleState*>(object.state.get());
   const base::ByteView part =
-      place->whole ? place->whole->bytes() : place->large->parts[offset / kPartBytes].view();
-  const std::uint64_t from = place->whole ? offset : offset % kPartBytes;
+      state->whole ? state->whole->bytes() : state->large->parts[offset / kPartBytes].view();
+  const std::uint64_t from = state->whole ? offset : offset % kPartBytes;
   volume::Piece piece;
   piece.bytes = part.subspan(from, std::min<std::uint64_t>(length, part.size() - from));
-  piece.owner = std::move(object.place);
+  piece.owner = std::move(object.state);
   co_return piece;
 }
 
@@ -418,12 +419,13 @@ Task<void> RamVolume::abort_upload(volume::UploadId upload, runtime::Deadline,
   std::move(reply).send(true);
 }
 
-Task<Result<volume::UploadState>> RamVolume::find_upload(volume::UploadId upload) {
+Task<Result<volume::UploadState>> RamVolume::find_upload(volume::UploadId upload,
+                                                         runtime::Deadline) {
   co_return uploads_.find(upload, now_s());
 }
 
 Task<Result<std::vector<RamVolume::Listed>>> RamVolume::list(std::optional<base::ObjectId> after,
-                                                             std::size_t limit) {
+                                                             std::size_t limit, runtime::Deadline) {
   std::vector<Listed> all;
   for (const ObjectPtr& object : store_.list(after, limit)) {
     all.push_back({object->id, object->bytes().size()});

@@ -50,12 +50,15 @@ class RamVolume final : public volume::Volume {
   RamVolume(std::uint64_t capacity_bytes, platform::SendArena& arena, const platform::Clock& clock);
   ~RamVolume() override;
 
-  platform::Task<base::Result<volume::Located>> locate(base::ObjectId id) override;
-  platform::Task<base::Result<volume::Piece>> read(volume::Located object, std::uint64_t offset,
-                                                   std::uint64_t length) override;
-  platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant) override;
-  platform::Task<base::Result<volume::Holders>> holders(base::ObjectId id,
-                                                        std::size_t most) override;
+  platform::Task<base::Result<volume::ObjectHandle>> locate(base::ObjectId id,
+                                                            runtime::Deadline deadline) override;
+  platform::Task<base::Result<volume::Piece>> read(volume::ObjectHandle object,
+                                                   std::uint64_t offset, std::uint64_t length,
+                                                   runtime::Deadline deadline) override;
+  platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant,
+                                           runtime::Deadline deadline) override;
+  platform::Task<base::Result<volume::Holders>> holders(base::ObjectId id, std::size_t most,
+                                                        runtime::Deadline deadline) override;
   platform::Task<void> put(volume::NewObject object, runtime::Deadline deadline,
                            volume::Reply<volume::Added> reply) override;
   platform::Task<void> remove(volume::Removal removal, runtime::Deadline deadline,
@@ -68,9 +71,11 @@ class RamVolume final : public volume::Volume {
                                      volume::Reply<volume::Added> reply) override;
   platform::Task<void> abort_upload(volume::UploadId upload, runtime::Deadline deadline,
                                     volume::Reply<bool> reply) override;
-  platform::Task<base::Result<volume::UploadState>> find_upload(volume::UploadId upload) override;
+  platform::Task<base::Result<volume::UploadState>> find_upload(
+      volume::UploadId upload, runtime::Deadline deadline) override;
   platform::Task<base::Result<std::vector<Listed>>> list(std::optional<base::ObjectId> after,
-                                                         std::size_t limit) override;
+                                                         std::size_t limit,
+                                                         runtime::Deadline deadline) override;
 
   [[nodiscard]] volume::Usage usage(std::string_view tenant) const override;
   [[nodiscard]] volume::TenantUsage tenants(std::size_t most) const override;
@@ -87,7 +92,7 @@ class RamVolume final : public volume::Volume {
   };
   using Uploads = RamUploads<LockedSync, base::Buffer, volume::Reply<volume::Added>>;
   struct LargeObject;
-  struct Place;
+  struct HandleState;
   using LargePtr = std::shared_ptr<const LargeObject>;
   struct KeptLarge {
     LargePtr object;

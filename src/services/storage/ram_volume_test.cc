@@ -97,11 +97,11 @@ class RamVolumeTest : public ::testing::Test {
     return commit(open);
   }
   std::string read_all(const base::ObjectId& id) {
-    const auto located = get(volume_.locate(id));
+    const auto located = get(volume_.locate(id, {}));
     if (!located) return "not there";
     std::string text;
     while (text.size() < located->length) {
-      const auto piece = get(volume_.read(*located, text.size(), 100'000));
+      const auto piece = get(volume_.read(*located, text.size(), 100'000, {}));
       text += base::as_text(piece->bytes);
     }
     return text;
@@ -165,17 +165,17 @@ TEST_F(RamVolumeTest, ObjectsGoWithTheirLastHold) {
     EXPECT_EQ(volume_.usage("t"), (volume::Usage{text.size(), 1}));
     EXPECT_EQ(volume_.stats().objects, 1U);
     EXPECT_EQ(volume_.stats().object_bytes, text.size());
-    EXPECT_EQ(get(volume_.holders(id, 2))->tenants, (std::vector<std::string>{"a", "b"}));
-    EXPECT_TRUE(get(volume_.holders(id, 2))->more);
+    EXPECT_EQ(get(volume_.holders(id, 2, {}))->tenants, (std::vector<std::string>{"a", "b"}));
+    EXPECT_TRUE(get(volume_.holders(id, 2, {}))->more);
     EXPECT_FALSE(remove(id, "t")->gone);
     EXPECT_EQ(remove(id, "t").error().code, Code::NotFound);
     EXPECT_EQ(volume_.usage("t"), volume::Usage{});
-    EXPECT_FALSE(*get(volume_.holds(id, "t")));
-    EXPECT_TRUE(*get(volume_.holds(id, "b")));
+    EXPECT_FALSE(*get(volume_.holds(id, "t", {})));
+    EXPECT_TRUE(*get(volume_.holds(id, "b", {})));
     EXPECT_FALSE(remove(id, "a")->gone);
     EXPECT_TRUE(read_all(id) == text);
     EXPECT_TRUE(remove(id, "b")->gone);
-    EXPECT_EQ(get(volume_.locate(id)).error().code, Code::NotFound);
+    EXPECT_EQ(get(volume_.locate(id, {})).error().code, Code::NotFound);
     EXPECT_EQ(volume_.stats().stored_bytes, 0U);
   }
 }
@@ -219,7 +219,7 @@ TEST_F(RamVolumeTest, HoldsAreWhatTheirTenantsDid) {
     std::uint64_t objects = 0;
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const base::ObjectId id = b3::hash(base::as_bytes(texts[i]));
-      RC_ASSERT(get(volume_.locate(id)).has_value() == !model[i].empty());
+      RC_ASSERT(get(volume_.locate(id, {})).has_value() == !model[i].empty());
       objects += model[i].empty() ? 0U : 1U;
     }
     RC_ASSERT(volume_.stats().objects == objects);
@@ -242,10 +242,10 @@ TEST_F(RamVolumeTest, HoldsAreWhatTheirTenantsDid) {
 TEST_F(RamVolumeTest, AReaderKeepsALargeObjectThatIsRemoved) {
   const std::string text = noise(2 * kPartBytes);
   const auto added = upload(text);
-  auto located = get(volume_.locate(added->id));
+  auto located = get(volume_.locate(added->id, {}));
   ASSERT_TRUE(remove(added->id));
-  EXPECT_EQ(get(volume_.locate(added->id)).error().code, Code::NotFound);
-  auto piece = get(volume_.read(std::move(*located), kPartBytes - 10, kPartBytes));
+  EXPECT_EQ(get(volume_.locate(added->id, {})).error().code, Code::NotFound);
+  auto piece = get(volume_.read(std::move(*located), kPartBytes - 10, kPartBytes, {}));
   EXPECT_EQ(base::as_text(piece->bytes), text.substr(kPartBytes - 10, 10));  // up to the part's end
   EXPECT_GE(volume_.stats().stored_bytes, text.size());  // it takes memory as long as it is read
   *piece = {};
@@ -258,7 +258,7 @@ TEST_F(RamVolumeTest, ACommitThatFailsLeavesTheUpload) {
   EXPECT_EQ(commit(open).error().code, Code::PreconditionFailed);
   ASSERT_TRUE(part(open, 0, noise(kPartBytes)));
   EXPECT_EQ(commit(open).error().code, Code::HashMismatch);
-  const auto state = get(volume_.find_upload(open.id));
+  const auto state = get(volume_.find_upload(open.id, {}));
   ASSERT_TRUE(state);
   ASSERT_EQ(state->arrived.size(), 1U);
   EXPECT_EQ(state->arrived[0].last, 1U);
@@ -280,11 +280,11 @@ TEST_F(RamVolumeTest, ACommitCanBeRepeatedUntilTheUploadWouldHaveExpired) {
       EXPECT_FALSE(again->is_new);
       EXPECT_EQ(again->id, first->id);
       EXPECT_EQ(again->length, size);
-      EXPECT_EQ(get(volume_.find_upload(open.id))->committed, first->id);
+      EXPECT_EQ(get(volume_.find_upload(open.id, {}))->committed, first->id);
       EXPECT_EQ(volume_.stats().uploads, 0U);
       clock_.unix_s = open.expires_unix_s;
       EXPECT_EQ(commit(open).error().code, Code::NotFound);
-      EXPECT_EQ(get(volume_.find_upload(open.id)).error().code, Code::NotFound);
+      EXPECT_EQ(get(volume_.find_upload(open.id, {})).error().code, Code::NotFound);
     }
   }
 }
@@ -319,7 +319,8 @@ TEST_F(RamVolumeTest, AnUploadIsLookedAtWhileItIsCommitted) {
       runtime::TestCores cores;
       ++ready;
       for (bool gone = false; !gone;) {
-        runtime::Running<Result<volume::UploadState>> found(cores[0], volume.find_upload(open.id));
+        runtime::Running<Result<volume::UploadState>> found(cores[0],
+                                                            volume.find_upload(open.id, {}));
         cores.run();
         const Result<volume::UploadState>& state = found.value();
         ASSERT_TRUE(state);
@@ -373,7 +374,7 @@ TEST_F(RamVolumeTest, ListsInOrderOfAddress) {
   std::vector<base::ObjectId> seen;
   std::optional<base::ObjectId> after;
   for (;;) {
-    const auto page = get(volume_.list(after, 4));
+    const auto page = get(volume_.list(after, 4, {}));
     if (page->empty()) break;
     for (const auto& one : *page) seen.push_back(one.id);
     after = seen.back();

@@ -8,6 +8,7 @@
 #include "http/conditional.h"
 #include "http/field_list.h"
 #include "http/range.h"
+#include "http/selection.h"
 #include "services/storage/object_source.h"
 
 namespace ron::storage {
@@ -18,52 +19,41 @@ using http::Request;
 using http::Response;
 using platform::Task;
 
-// 304 and 412 carry the object's validators and caching rules like a 200 would.
-Response without_body(int status, const ObjectPtr& object) {
-  Response response(status);
-  response.prepared_lines = object->header_lines;
-  response.owner = object;
-  return response;
-}
-
-Response whole(const ObjectPtr& object) {
+// The head of the answer to a request for an object of `length`, as it was decided; a refusal is
+// the whole answer.
+Response head_for(const Request& request, const http::Selection& selection, std::uint64_t length) {
+  using Kind = http::Selection::Kind;
+  http::ContentRangeText text;
   Response response(200);
-  response.prepared_lines = object->header_lines;
-  response.body = http::SharedBody{object->bytes(), object->memory ? &object->memory : nullptr,
-                                   object->framed()};
-  response.owner = object;
-  return response;
-}
-
-Response bad_range(const Request& request, http::RangeKind kind, std::uint64_t size) {
-  if (kind == http::RangeKind::Malformed) {
-    return refuse(request, {Code::BadRange, "the Range header is not bytes=FIRST-LAST"});
+  switch (selection.kind) {
+    case Kind::Whole:
+      return response;
+    case Kind::Part:
+      response.status = 206;
+      response.add("Content-Range",
+                   http::print_content_range(
+                       {selection.offset, selection.offset + selection.length - 1}, length, text));
+      return response;
+    case Kind::NotModified:
+      response.status = 304;
+      return response;
+    case Kind::PreconditionFailed:
+      return refuse(request, {Code::PreconditionFailed, "If-Match does not name this object"});
+    case Kind::Malformed:
+      return refuse(request, {Code::BadRange, "the Range header is not bytes=FIRST-LAST"});
+    case Kind::Unsatisfiable:
+      response = refuse(request,
+                        base::Error(Code::RangeNotSatisfiable, "the range lies outside the object")
+                            .with("length", std::to_string(length)));
+      response.add("Content-Range", http::print_unsatisfied_range(length, text));
+      return response;
   }
-  Response response =
-      refuse(request, base::Error(Code::RangeNotSatisfiable, "the range lies outside the object")
-                          .with("length", std::to_string(size)));
-  http::ContentRangeText text;
-  response.add("Content-Range", http::print_unsatisfied_range(size, text));
   return response;
 }
 
-Response not_this_object(const Request& request) {
-  return refuse(request, {Code::PreconditionFailed, "If-Match does not name this object"});
-}
-
-Response ranged(const Request& request, const ObjectPtr& object, std::string_view range) {
-  const std::uint64_t size = object->bytes().size();
-  const http::RangeOutcome outcome = http::parse_range(range, size);
-  if (outcome.kind == http::RangeKind::None) return whole(object);
-  if (outcome.kind != http::RangeKind::Satisfiable) return bad_range(request, outcome.kind, size);
-  http::ContentRangeText text;
-  Response response = whole(object);
-  response.status = 206;
-  response.add("Content-Range", http::print_content_range(outcome.range, size, text));
-  auto& shared = std::get<http::SharedBody>(response.body);
-  shared.bytes = shared.bytes.subspan(outcome.range.first, outcome.range.length());
-  shared.framed = {};
-  return response;
+// 304 carries the object's validators and caching rules like a 200 would.
+bool describes_object(const http::Selection& selection) {
+  return selection.selects() || selection.kind == http::Selection::Kind::NotModified;
 }
 
 http::EntityTag tag_of(const Object& object) {
@@ -78,13 +68,14 @@ struct OwnTag {
 };
 
 // What the client believes to be stored must be so before a write changes anything.
-Task<base::Result<void>> check_preconditions(Api* api, const Request* request, base::ObjectId id) {
+Task<base::Result<void>> check_preconditions(ObjectStore* store, const Request* request,
+                                             base::ObjectId id) {
   using http::KnownField;
   const http::RequestHead& head = *request->head;
   if (!head.has(KnownField::IfMatch) && !head.has(KnownField::IfNoneMatch)) {
     co_return base::Result<void>();
   }
-  const base::Result<Found> found = co_await api->locate(id);
+  const base::Result<LocatedObject> found = co_await store->locate(id, request->deadline);
   if (!found && found.error().code != Code::NotFound) co_return base::fail(found.error());
   const OwnTag own{id.text()};
   const auto tag = found ? std::optional(own.tag()) : std::nullopt;
@@ -94,107 +85,71 @@ Task<base::Result<void>> check_preconditions(Api* api, const Request* request, b
   co_return base::fail(Code::PreconditionFailed, "If-Match or If-None-Match does not hold");
 }
 
-// The answer to a request for an object in memory.
-Response answer_from_memory(const Request& request, const ObjectPtr& object) {
-  const http::Verdict verdict = http::evaluate(*request.head, tag_of(*object));
-  if (verdict == http::Verdict::NotModified) return without_body(304, object);
-  if (verdict == http::Verdict::PreconditionFailed) return not_this_object(request);
-  const auto range = request.head->get(http::KnownField::Range);
-  const bool use_range =
-      range && verdict != http::Verdict::IgnoreRange && request.head->method == http::Method::Get;
-  return use_range ? ranged(request, object, *range) : whole(object);
-}
-
-// Which bytes of an object of `length` the request wants, or the answer when that cannot be.
-struct Wanted {
-  Response response;  // its head; the final answer if `is_final`
-  std::uint64_t offset = 0;
-  std::uint64_t length = 0;
-  bool is_final = false;
-};
-
-Wanted wanted_bytes(const Request& request, const base::ObjectId& id, std::uint64_t length) {
-  const OwnTag own{id.text()};
-  const http::Verdict verdict = http::evaluate(*request.head, own.tag());
-  if (verdict == http::Verdict::PreconditionFailed) return {not_this_object(request), 0, 0, true};
-  Wanted wanted{Response(200), 0, length, false};
-  wanted.response.lines = object_header_lines(id);
-  if (verdict == http::Verdict::NotModified) {
-    wanted.response.status = 304;
-    wanted.is_final = true;
-    return wanted;
-  }
-  const auto range = request.head->get(http::KnownField::Range);
-  if (!range || verdict == http::Verdict::IgnoreRange ||
-      request.head->method != http::Method::Get) {
-    return wanted;
-  }
-  const http::RangeOutcome outcome = http::parse_range(*range, length);
-  if (outcome.kind == http::RangeKind::None) return wanted;
-  if (outcome.kind != http::RangeKind::Satisfiable) {
-    return {bad_range(request, outcome.kind, length), 0, 0, true};
-  }
-  http::ContentRangeText text;
-  wanted.response.status = 206;
-  wanted.response.add("Content-Range", http::print_content_range(outcome.range, length, text));
-  wanted.offset = outcome.range.first;
-  wanted.length = outcome.range.length();
-  return wanted;
+// The answer from an object in memory.
+Response answer_from_memory(const Request& request, const ObjectPtr& object,
+                            const http::Selection& selection) {
+  Response response = head_for(request, selection, object->bytes().size());
+  if (!describes_object(selection)) return response;
+  response.prepared_lines = object->header_lines;
+  response.owner = object;
+  if (!selection.selects()) return response;
+  const bool is_whole = selection.kind == http::Selection::Kind::Whole;
+  response.body =
+      http::SharedBody{.bytes = object->bytes().subspan(selection.offset, selection.length),
+                       .memory = object->memory ? &object->memory : nullptr,
+                       .framed = is_whole ? object->framed() : base::ByteView()};
+  return response;
 }
 
 // An object on a volume: the head from what is known of it, then all of it into memory or piece by
 // piece to the client.
-Task<Response> get_from_volume(Api* api, Request* request, base::ObjectId id) {
-  base::Result<Found> found = co_await api->locate(id);
+Task<Response> get_from_volume(ObjectStore* store, Request* request, base::ObjectId id) {
+  base::Result<LocatedObject> found = co_await store->locate(id, request->deadline);
   if (!found) co_return refuse(*request, found.error());
-  Wanted wanted = wanted_bytes(*request, id, found->length());
-  if (wanted.is_final) co_return std::move(wanted.response);
+  const std::uint64_t length = found->length();
+  const OwnTag own{id.text()};
+  const http::Selection selection = http::select(*request->head, own.tag(), length);
+  Response response = head_for(*request, selection, length);
+  if (describes_object(selection)) response.lines += object_header_lines(id);
+  if (!selection.selects() || selection.length == 0) co_return response;
   if (request->head->method == http::Method::Head) {
-    wanted.response.body = http::SizedBody{nullptr, wanted.length};
-    co_return std::move(wanted.response);
+    response.body = http::SizedBody{nullptr, selection.length};
+    co_return response;
   }
-  if (api->loads_whole(found->length())) {
-    const base::Result<ObjectPtr> object = co_await api->load(std::move(*found), request->deadline);
-    if (!object) co_return refuse(*request, object.error());
-    co_return answer_from_memory(*request, *object);
-  }
-  if (wanted.length == 0) co_return std::move(wanted.response);
-  ReadWish wish;
-  wish.offset = wanted.offset;
-  wish.length = piece_length(wanted.offset, wanted.length, api->chunk_bytes());
-  wish.deadline = request->deadline;
-  base::Result<volume::Piece> first = co_await api->read(*found, wish);
-  if (!first) co_return refuse(*request, first.error());
-  set_body(wanted.response, *api, {std::move(*found), wanted.offset, wanted.length},
-           std::move(*first));
-  co_return std::move(wanted.response);
+  base::Result<OpenedRange> opened = co_await open_range(
+      store, {std::move(*found), selection.offset, selection.length}, request->deadline);
+  if (!opened) co_return refuse(*request, opened.error());
+  if (opened->cached) co_return answer_from_memory(*request, opened->cached, selection);
+  set_body(response, *store, std::move(*opened));
+  co_return response;
 }
 
-Task<Response> get_object(Api* api, Request* request) {
+Task<Response> get_object(ObjectStore* store, Request* request) {
   const auto id = base::ObjectId::parse(request->params[0]);
   if (!id) co_return refuse(*request, id.error());
-  const ObjectPtr object = api->hot(*id);
-  if (object) co_return answer_from_memory(*request, object);
-  co_return co_await get_from_volume(api, request, *id);
+  const ObjectPtr object = store->cached(*id);
+  if (!object) co_return co_await get_from_volume(store, request, *id);
+  const auto selection = http::select(*request->head, tag_of(*object), object->bytes().size());
+  co_return answer_from_memory(*request, object, selection);
 }
 
 // Reads the body and stores it; `expected` comes from the path of a PUT.
-Task<base::Result<Stored>> take_body(Api* api, Request* request,
+Task<base::Result<Stored>> take_body(ObjectStore* store, Request* request,
                                      std::optional<base::ObjectId> expected) {
   const base::Result<void> media = check_media(*request);
   if (!media) co_return base::fail(media.error());
-  const base::Result<void> room = api->check_room();
+  const base::Result<void> room = store->check_room();
   if (!room) co_return base::fail(room.error());
   if (expected) {
-    const base::Result<void> holds = co_await check_preconditions(api, request, *expected);
+    const base::Result<void> holds = co_await check_preconditions(store, request, *expected);
     if (!holds) co_return base::fail(holds.error());
   }
   base::Result<base::Buffer> body = co_await request->body->read_all();
   if (!body) co_return base::fail(std::move(body.error()));
   const base::Result<void> granted = check_grant(*request, body->size());
   if (!granted) co_return base::fail(granted.error());
-  NewBytes wish{std::move(*body), expected, request->tenant, origin_of(*request)};
-  co_return co_await api->put(std::move(wish), request->deadline);
+  NewBytes asked{std::move(*body), expected, request->tenant, origin_of(*request)};
+  co_return co_await store->put(std::move(asked), request->deadline);
 }
 
 Response stored_response(const Request& request, const base::Result<Stored>& stored) {
@@ -219,56 +174,41 @@ Response stored_response(const Request& request, const base::Result<Stored>& sto
   return response;
 }
 
-Task<Response> put_object(Api* api, Request* request) {
+Task<Response> put_object(ObjectStore* store, Request* request) {
   const auto id = base::ObjectId::parse(request->params[0]);
   if (!id) co_return refuse(*request, id.error());
-  const base::Result<Stored> stored = co_await take_body(api, request, *id);
+  const base::Result<Stored> stored = co_await take_body(store, request, *id);
   co_return stored_response(*request, stored);
 }
 
-Task<Response> post_object(Api* api, Request* request) {
-  const base::Result<Stored> stored = co_await take_body(api, request, std::nullopt);
+Task<Response> post_object(ObjectStore* store, Request* request) {
+  const base::Result<Stored> stored = co_await take_body(store, request, std::nullopt);
   co_return stored_response(*request, stored);
 }
 
-Task<Response> delete_object(Api* api, Request* request) {
+Task<Response> delete_object(ObjectStore* store, Request* request) {
   const auto id = base::ObjectId::parse(request->params[0]);
   if (!id) co_return refuse(*request, id.error());
-  const base::Result<Found> found = co_await api->locate(*id);
+  const base::Result<LocatedObject> found = co_await store->locate(*id, request->deadline);
   if (!found && found.error().code == Code::NotFound) co_return refuse(*request, found.error());
-  const base::Result<void> holds = co_await check_preconditions(api, request, *id);
+  const base::Result<void> holds = co_await check_preconditions(store, request, *id);
   if (!holds) co_return refuse(*request, holds.error());
   volume::Removal removal{*id, request->tenant};
   if (request->grant_full) removal.tenant.reset();
-  const base::Result<void> removed = co_await api->remove(std::move(removal), call_of(*request));
+  const base::Result<void> removed = co_await store->remove(std::move(removal), call_of(*request));
   if (!removed) co_return refuse(*request, removed.error());
   co_return no_content();
 }
 
 }  // namespace
 
-Response no_content() {
-  return Response(204);
-}
-
-Response refuse(const Request& request, const base::Error& error) {
-  if (error.code == Code::Busy && request.route_meters != nullptr) {
-    request.route_meters->busy_rejections.add();
-  }
-  return Response::error(error, request.corr_id);
-}
+Response no_content() { return Response(204); }
 
 Origin origin_of(const Request& request) {
   return {request.corr_id, request.tenant, request.token};
 }
 
 Call call_of(const Request& request) { return {request.deadline, origin_of(request)}; }
-
-base::Result<void> check_grant(const Request& request, std::uint64_t bytes) {
-  if (bytes <= request.grant_max_bytes) return {};
-  return base::fail(base::Error(Code::Forbidden, "the capability allows smaller objects only")
-                        .with("max_bytes", std::to_string(request.grant_max_bytes)));
-}
 
 base::Result<void> check_media(const Request& request) {
   constexpr std::string_view kForm = "multipart/form-data";
@@ -281,31 +221,27 @@ base::Result<void> check_media(const Request& request) {
                         " -H \"Authorization: Bearer $TOKEN\"");
 }
 
-http::Handler bind_api(Api& api, ApiHandler handler) {
-  return [&api, handler](Request* request) { return handler(&api, request); };
-}
-
-void add_routes(http::Router& router, Api& api) {
+void add_routes(http::Router& router, ObjectStore& store) {
   using auth::Access;
   using auth::Scope;
   using http::Method;
   router.add({.method = Method::Get,
               .pattern = "/o/{addr}",
               .access = Access::read(),
-              .handler = bind_api(api, get_object)});
+              .handler = bind_api(store, get_object)});
   router.add({.method = Method::Put,
               .pattern = "/o/{addr}",
               .access = Access::needs(Scope::kStorageWrite),
-              .handler = bind_api(api, put_object)});
+              .handler = bind_api(store, put_object)});
   router.add({.method = Method::Post,
               .pattern = "/o",
               .access = Access::needs(Scope::kStorageWrite),
-              .handler = bind_api(api, post_object)});
+              .handler = bind_api(store, post_object)});
   router.add({.method = Method::Delete,
               .pattern = "/o/{addr}",
               .access = Access::needs(Scope::kStorageDelete).or_fully(Scope::kStorageAdmin),
-              .handler = bind_api(api, delete_object)});
-  add_upload_routes(router, api);
+              .handler = bind_api(store, delete_object)});
+  add_upload_routes(router, store);
 }
 
 }  // namespace ron::storage

@@ -5,27 +5,25 @@
 #include "http/request.h"
 #include "http/response.h"
 #include "http/router.h"
-#include "services/storage/api.h"
+#include "services/kit/handlers.h"
+#include "services/storage/object_store.h"
 
 namespace ron::storage {
 
-// What clients may ask. `api` outlives the router.
-void add_routes(http::Router& router, Api& api);
+// What clients may ask. `store` outlives the router.
+void add_routes(http::Router& router, ObjectStore& store);
 // The part of it that is about uploads.
-void add_upload_routes(http::Router& router, Api& api);
+void add_upload_routes(http::Router& router, ObjectStore& store);
 
-using ApiHandler = platform::Task<http::Response> (*)(Api*, http::Request*);
-http::Handler bind_api(Api& api, ApiHandler handler);
+using kit::bind_api;
+using kit::check_grant;
+using kit::refuse;
 
 // 204.
 http::Response no_content();
-// The error's envelope; a full queue is counted as this route's.
-http::Response refuse(const http::Request& request, const base::Error& error);
 // Who asks, and until when.
 Origin origin_of(const http::Request& request);
 Call call_of(const http::Request& request);
-// Forbidden when the capability allows smaller bodies only.
-base::Result<void> check_grant(const http::Request& request, std::uint64_t bytes);
 // UnsupportedMedia for a form, as `curl -F` sends it: its boundaries would be stored as well.
 base::Result<void> check_media(const http::Request& request);
 

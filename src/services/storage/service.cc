@@ -11,11 +11,10 @@
 namespace ron::storage {
 namespace {
 
-kit::ServiceShape shape() {
-  return {.wires = &kWires,
-          .life = metrics::kLife,
-          .section = storage_section().name(),
-          .settings = [](const config::Config& config) { return config.get(storage_section()); }};
+std::unique_ptr<kit::Service> make(kit::ServiceParts parts, std::string directory) {
+  auto directories =
+      object_directories(*parts.config->get(storage_section()), std::move(directory));
+  return std::make_unique<Service>(std::move(parts), std::move(directories));
 }
 
 // The largest tenants by name, everyone else together.
@@ -33,9 +32,18 @@ runtime::Meters::Levels tenant_levels(const volume::TenantUsage& tenants,
 
 }  // namespace
 
+constinit const kit::ServiceKind kKind{.name = "storage",
+                                       .help = "objects under /o",
+                                       .wires = &kWires,
+                                       .life = metrics::kLife,
+                                       .metrics = metrics::kAll,
+                                       .section = kit::section_of<storage_section>,
+                                       .settings = kit::settings_of<storage_section>,
+                                       .make = make};
+
 Service::Service(kit::ServiceParts parts, std::vector<std::string> directories,
                  const RouteTable& routes)
-    : ServiceBase(std::move(parts), shape()),
+    : ServiceBase(std::move(parts), kKind),
       directories_(std::move(directories)),
       core_(topology(), *settings(), host()) {
   routes(router(), core_);

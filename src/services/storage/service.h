@@ -11,12 +11,15 @@
 #include "services/kit/service_base.h"
 #include "services/storage/config.h"
 #include "services/storage/core.h"
+#include "services/storage/local_api.h"
 #include "services/storage/routes.h"
 
 namespace ron::storage {
 
 // Adds what clients may ask to the router. A simulation puts its own between HTTP and the core.
-using RouteTable = std::function<void(http::Router&, Api&)>;
+using RouteTable = std::function<void(http::Router&, ObjectStore&)>;
+
+extern const kit::ServiceKind kKind;
 
 class Service final : public kit::ServiceBase {
  public:
@@ -26,6 +29,9 @@ class Service final : public kit::ServiceBase {
   ~Service() override;
 
   void add_operator_routes(http::Router& router) override;
+
+  // For other services of this process. Usable while the service runs.
+  [[nodiscard]] storage_api::StorageApi& api() noexcept { return api_; }
 
  private:
   platform::Task<base::Result<>> open() override;
@@ -43,6 +49,7 @@ class Service final : public kit::ServiceBase {
   const std::vector<std::string> directories_;
   observe::LogLimiter trouble_limit_{10'000};
   Core core_;
+  LocalApi api_{core_};
 };
 
 }  // namespace ron::storage

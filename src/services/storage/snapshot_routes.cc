@@ -1,9 +1,12 @@
 // The operators' routes under /admin/snapshot: copies of the data directories as of one moment.
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "base/json.h"
 #include "services/storage/admin_routes.h"
@@ -55,15 +58,20 @@ void write_snapshots(base::JsonWriter& json, const std::vector<Snapshot>& of_one
   json.end_array().key("segments").value(segments).key("bytes").value(bytes).end_object();
 }
 
+// What takes a snapshot back that others could not follow has time of its own.
+constexpr base::Duration kTakeBackTime = std::chrono::seconds(30);
+
 // Of every data directory, or of none.
-Task<Result<std::vector<Snapshot>>> make_all(Core* core, std::string name) {
+Task<Result<std::vector<Snapshot>>> make_all(Core* core, std::string name,
+                                             runtime::Deadline deadline) {
   std::vector<Snapshot> made;
   const std::vector<volume::Maintenance*> all = media(*core);
   for (volume::Maintenance* const medium : all) {
-    Result<Snapshot> snapshot = co_await medium->make_snapshot(name);
+    Result<Snapshot> snapshot = co_await medium->make_snapshot(name, deadline);
     if (!snapshot) {
       for (std::size_t i = 0; i < made.size(); ++i) {
-        static_cast<void>(co_await all[i]->remove_snapshot(name));
+        const auto soon = runtime::Deadline::in(kTakeBackTime);
+        static_cast<void>(co_await all[i]->remove_snapshot(name, soon));
       }
       co_return base::fail(std::move(snapshot.error()));
     }
@@ -78,7 +86,7 @@ Task<Response> make_snapshot(Core* core, Request* request) {
   if (!body) co_return refuse(*request, body.error());
   const Result<std::string> name = parse_name(base::as_text(body->view()));
   if (!name) co_return refuse(*request, name.error());
-  const auto made = co_await make_all(core, *name);
+  const auto made = co_await make_all(core, *name, request->deadline);
   if (!made) co_return refuse(*request, made.error());
   std::string json_text;
   base::JsonWriter json(json_text);
@@ -92,7 +100,7 @@ Task<Response> list_snapshots(Core* core, Request* request) {
   if (media(*core).empty()) co_return refuse(*request, nothing_on_disk());
   std::map<std::string, std::vector<Snapshot>> by_name;
   for (volume::Maintenance* const medium : media(*core)) {
-    Result<std::vector<Snapshot>> listed = co_await medium->list_snapshots();
+    Result<std::vector<Snapshot>> listed = co_await medium->list_snapshots(request->deadline);
     if (!listed) co_return refuse(*request, listed.error());
     for (Snapshot& snapshot : *listed) by_name[snapshot.name].push_back(std::move(snapshot));
   }
@@ -111,7 +119,7 @@ Task<Response> remove_snapshot(Core* core, Request* request) {
   bool removed_any = false;
   base::Error why(Code::NotFound, "there is no such snapshot");
   for (volume::Maintenance* const medium : media(*core)) {
-    const Result<void> removed = co_await medium->remove_snapshot(name);
+    const Result<void> removed = co_await medium->remove_snapshot(name, request->deadline);
     removed_any = removed_any || removed.has_value();
     if (!removed && removed.error().code != Code::NotFound) {
       co_return refuse(*request, removed.error());

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "services/storage/flat_json.h"
 
 namespace ron::storage {
@@ -52,6 +54,25 @@ base::Result<std::uint64_t> parse_part_number(std::string_view text) {
     return fail(malformed("the part is not a number"));
   }
   return number;
+}
+
+base::Result<void> check_part_number(const volume::Upload& upload, std::uint64_t part) {
+  if (part < upload.parts()) return {};
+  return base::fail(base::Error(Code::Malformed, "the upload has no such part")
+                        .with("part", std::to_string(part))
+                        .with("parts", std::to_string(upload.parts())));
+}
+
+base::Result<void> check_part_length(const volume::Upload& upload, std::uint64_t part,
+                                     std::uint64_t length) {
+  const std::uint64_t expected = upload.part_length(part);
+  if (length == expected) return {};
+  const bool is_long = length > expected;
+  return base::fail(base::Error(is_long ? Code::BodyCap : Code::Malformed,
+                                is_long ? "the part is longer than it may be"
+                                        : "the part is shorter than it has to be")
+                        .with("length", std::to_string(length))
+                        .with("expected", std::to_string(expected)));
 }
 
 }  // namespace ron::storage

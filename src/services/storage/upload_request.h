@@ -7,6 +7,7 @@
 
 #include "base/object_id.h"
 #include "base/result.h"
+#include "volume/volume.h"
 
 namespace ron::storage {
 
@@ -24,5 +25,11 @@ base::Result<UploadRequest> parse_upload_request(std::string_view json);
 
 // Decimal without a sign or leading zeros; Malformed otherwise.
 base::Result<std::uint64_t> parse_part_number(std::string_view text);
+
+// Malformed when the upload has no such part.
+base::Result<void> check_part_number(const volume::Upload& upload, std::uint64_t part);
+// Malformed when the part has to be longer, BodyCap when it may not be so long.
+base::Result<void> check_part_length(const volume::Upload& upload, std::uint64_t part,
+                                     std::uint64_t length);
 
 }  // namespace ron::storage

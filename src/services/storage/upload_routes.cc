@@ -2,9 +2,9 @@
 #include <string>
 #include <utility>
 
-#include "auth/rfc3339.h"
 #include "base/encoding.h"
 #include "base/json.h"
+#include "base/rfc3339.h"
 #include "services/storage/routes.h"
 #include "services/storage/upload_request.h"
 
@@ -22,8 +22,8 @@ base::Result<volume::UploadId> upload_id(const Request& request) {
   return *id;
 }
 
-Task<Response> begin_upload(Api* api, Request* request) {
-  const base::Result<void> room = api->check_room();
+Task<Response> begin_upload(ObjectStore* store, Request* request) {
+  const base::Result<void> room = store->check_room();
   if (!room) co_return refuse(*request, room.error());
   const base::Result<base::Buffer> body = co_await request->body->read_all();
   if (!body) co_return refuse(*request, body.error());
@@ -31,57 +31,40 @@ Task<Response> begin_upload(Api* api, Request* request) {
   if (!wanted) co_return refuse(*request, wanted.error());
   const base::Result<void> granted = check_grant(*request, wanted->length);
   if (!granted) co_return refuse(*request, granted.error());
-  UploadWish wish{wanted->length, wanted->address, request->tenant};
-  const auto begun = co_await api->begin_upload(std::move(wish), request->deadline);
+  NewUpload asked{wanted->length, wanted->address, request->tenant};
+  const auto begun = co_await store->begin_upload(std::move(asked), request->deadline);
   if (!begun) co_return refuse(*request, begun.error());
   std::string json_text;
   base::JsonWriter json(json_text);
   json.begin_object().key("upload_id").value(begun->id.text());
   json.key("part_size").value(volume::kPartBytes);
-  json.key("expires_at").value(auth::print_rfc3339(begun->expires_unix_s)).end_object();
+  json.key("expires_at").value(base::print_rfc3339(begun->expires_unix_s)).end_object();
   Response response = Response::json(201, std::move(json_text));
   response.add("Location", "/uploads/" + std::string(begun->id.text()));
   co_return response;
 }
 
-// Malformed when the upload has no such part.
-base::Result<std::uint64_t> part_number(const Request& request, const volume::Upload& upload) {
-  const auto part = parse_part_number(request.params[1]);
-  if (!part) return base::fail(part.error());
-  if (*part < upload.parts()) return *part;
-  return base::fail(base::Error(Code::Malformed, "the upload has no such part")
-                        .with("part", std::to_string(*part))
-                        .with("parts", std::to_string(upload.parts())));
-}
-
-base::Result<void> check_part_length(std::uint64_t length, std::uint64_t expected) {
-  if (length == expected) return {};
-  const bool is_long = length > expected;
-  return base::fail(base::Error(is_long ? Code::BodyCap : Code::Malformed,
-                                is_long ? "the part is longer than it may be"
-                                        : "the part is shorter than it has to be")
-                        .with("length", std::to_string(length))
-                        .with("expected", std::to_string(expected)));
-}
-
-Task<Response> put_part(Api* api, Request* request) {
+Task<Response> put_part(ObjectStore* store, Request* request) {
   const auto id = upload_id(*request);
   if (!id) co_return refuse(*request, id.error());
-  const base::Result<OpenUpload> open = co_await api->open_upload(*id, request->tenant);
+  const base::Result<OpenUpload> open =
+      co_await store->open_upload(*id, request->tenant, request->deadline);
   if (!open) co_return refuse(*request, open.error());
-  const auto part = part_number(*request, open->upload);
+  const auto part = parse_part_number(request->params[1]);
   if (!part) co_return refuse(*request, part.error());
+  const base::Result<void> exists = check_part_number(open->upload, *part);
+  if (!exists) co_return refuse(*request, exists.error());
   const base::Result<void> media = check_media(*request);
   if (!media) co_return refuse(*request, media.error());
-  const base::Result<void> room = api->check_room();
+  const base::Result<void> room = store->check_room();
   if (!room) co_return refuse(*request, room.error());
   base::Result<base::Buffer> body = co_await request->body->read_all();
   if (!body) co_return refuse(*request, body.error());
   const base::Result<void> granted = check_grant(*request, body->size());
   if (!granted) co_return refuse(*request, granted.error());
-  const base::Result<void> fits = check_part_length(body->size(), open->upload.part_length(*part));
+  const base::Result<void> fits = check_part_length(open->upload, *part, body->size());
   if (!fits) co_return refuse(*request, fits.error());
-  const auto value = co_await api->put_part(*open, *part, std::move(*body), request->deadline);
+  const auto value = co_await store->put_part(*open, *part, std::move(*body), request->deadline);
   if (!value) co_return refuse(*request, value.error());
   std::string json_text;
   base::JsonWriter json(json_text);
@@ -90,17 +73,17 @@ Task<Response> put_part(Api* api, Request* request) {
   co_return Response::json(200, std::move(json_text));
 }
 
-Task<Response> show_upload(Api* api, Request* request) {
+Task<Response> show_upload(ObjectStore* store, Request* request) {
   const auto id = upload_id(*request);
   if (!id) co_return refuse(*request, id.error());
-  const auto state = co_await api->upload_state(*id, request->tenant);
+  const auto state = co_await store->upload_state(*id, request->tenant, request->deadline);
   if (!state) co_return refuse(*request, state.error());
   const volume::Upload& upload = state->upload;
   std::string json_text;
   base::JsonWriter json(json_text);
   json.begin_object().key("upload_id").value(upload.id.text());
   json.key("length").value(upload.length).key("part_size").value(volume::kPartBytes);
-  json.key("expires_at").value(auth::print_rfc3339(upload.expires_unix_s));
+  json.key("expires_at").value(base::print_rfc3339(upload.expires_unix_s));
   if (upload.expected) json.key("address").value(upload.expected->text());
   json.key("arrived").begin_array();
   for (const volume::PartRange& range : state->arrived) {
@@ -110,16 +93,17 @@ Task<Response> show_upload(Api* api, Request* request) {
   co_return Response::json(200, std::move(json_text));
 }
 
-Task<Response> commit_upload(Api* api, Request* request) {
+Task<Response> commit_upload(ObjectStore* store, Request* request) {
   const auto id = upload_id(*request);
   if (!id) co_return refuse(*request, id.error());
   // Whoever began it may have been allowed more.
-  const base::Result<OpenUpload> open = co_await api->open_upload(*id, request->tenant);
+  const base::Result<OpenUpload> open =
+      co_await store->open_upload(*id, request->tenant, request->deadline);
   if (open) {
     const base::Result<void> granted = check_grant(*request, open->upload.length);
     if (!granted) co_return refuse(*request, granted.error());
   }
-  const auto stored = co_await api->commit_upload(*id, request->tenant, call_of(*request));
+  const auto stored = co_await store->commit_upload(*id, request->tenant, call_of(*request));
   if (!stored) co_return refuse(*request, stored.error());
   std::string json_text;
   base::JsonWriter json(json_text);
@@ -131,24 +115,24 @@ Task<Response> commit_upload(Api* api, Request* request) {
   co_return response;
 }
 
-Task<Response> abort_upload(Api* api, Request* request) {
+Task<Response> abort_upload(ObjectStore* store, Request* request) {
   const auto id = upload_id(*request);
   if (!id) co_return refuse(*request, id.error());
-  const auto aborted = co_await api->abort_upload(*id, request->tenant, request->deadline);
+  const auto aborted = co_await store->abort_upload(*id, request->tenant, request->deadline);
   if (!aborted) co_return refuse(*request, aborted.error());
   co_return no_content();
 }
 
 }  // namespace
 
-void add_upload_routes(http::Router& router, Api& api) {
+void add_upload_routes(http::Router& router, ObjectStore& store) {
   using http::Method;
-  const auto add = [&router, &api](Method method, std::string pattern, ApiHandler handler,
-                                   auth::Scope scope) {
+  const auto add = [&router, &store](Method method, std::string pattern,
+                                     kit::ApiHandler<ObjectStore> handler, auth::Scope scope) {
     router.add({.method = method,
                 .pattern = std::move(pattern),
                 .access = auth::Access::needs(scope),
-                .handler = bind_api(api, handler)});
+                .handler = bind_api(store, handler)});
   };
   add(Method::Post, "/uploads", begin_upload, auth::Scope::kStorageWrite);
   add(Method::Put, "/uploads/{id}/{n}", put_part, auth::Scope::kStorageWrite);

@@ -17,44 +17,47 @@ void VolumeSet::adopt(std::vector<std::unique_ptr<Volume>> volumes) {
   volumes_ = std::move(volumes);
 }
 
-Task<Result<OnVolume>> VolumeSet::locate(base::ObjectId id) {
+Task<Result<LocatedObject>> VolumeSet::locate(base::ObjectId id, runtime::Deadline deadline) {
   base::Error why(Code::NotFound, "no object is stored under this address");
   for (const auto& volume : volumes_) {
-    Result<volume::Located> found = co_await volume->locate(id);
-    if (found) co_return OnVolume{volume.get(), std::move(*found)};
+    Result<volume::ObjectHandle> found = co_await volume->locate(id, deadline);
+    if (found) co_return LocatedObject{volume.get(), std::move(*found), 0};
     if (found.error().code != Code::NotFound) why = std::move(found.error());
   }
   co_return fail(std::move(why));
 }
 
-Task<Volume*> VolumeSet::for_put(base::ObjectId id, std::string tenant) {
+Task<Volume*> VolumeSet::for_put(base::ObjectId id, std::string tenant,
+                                 runtime::Deadline deadline) {
   Volume* there = nullptr;
   if (volumes_.size() > 1) {
     for (const auto& volume : volumes_) {
-      const Result<volume::Located> found = co_await volume->locate(id);
+      const Result<volume::ObjectHandle> found = co_await volume->locate(id, deadline);
       if (!found) continue;
-      const Result<bool> held = co_await volume->holds(id, tenant);
+      const Result<bool> held = co_await volume->holds(id, tenant, deadline);
       if (held && *held) co_return volume.get();
       if (there == nullptr) there = volume.get();
     }
   }
-  co_return there != nullptr ? there : roomiest();
+  co_return there != nullptr ? there : most_free();
 }
 
-Task<Result<bool>> VolumeSet::holds(base::ObjectId id, std::string tenant) {
+Task<Result<bool>> VolumeSet::holds(base::ObjectId id, std::string tenant,
+                                    runtime::Deadline deadline) {
   for (const auto& volume : volumes_) {
-    const Result<bool> held = co_await volume->holds(id, tenant);
+    const Result<bool> held = co_await volume->holds(id, tenant, deadline);
     if (!held || *held) co_return held;
   }
   co_return false;
 }
 
-Task<Result<volume::Holders>> VolumeSet::holders(base::ObjectId id, std::size_t most) {
+Task<Result<volume::Holders>> VolumeSet::holders(base::ObjectId id, std::size_t most,
+                                                 runtime::Deadline deadline) {
   volume::Holders all;
   base::Error why(Code::NotFound, "no object is stored under this address");
   bool any = false;
   for (const auto& volume : volumes_) {
-    const Result<volume::Holders> some = co_await volume->holders(id, most);
+    const Result<volume::Holders> some = co_await volume->holders(id, most, deadline);
     if (!some) {
       if (some.error().code != Code::NotFound) why = some.error();
       continue;
@@ -72,7 +75,7 @@ Task<Result<volume::Holders>> VolumeSet::holders(base::ObjectId id, std::size_t 
   co_return all;
 }
 
-Volume* VolumeSet::roomiest() const {
+Volume* VolumeSet::most_free() const {
   if (volumes_.size() == 1) return volumes_.front().get();
   Volume* best = nullptr;
   std::tuple<bool, std::uint64_t> best_room;
@@ -85,10 +88,11 @@ Volume* VolumeSet::roomiest() const {
   return best;
 }
 
-Task<Result<UploadOnVolume>> VolumeSet::find_upload(volume::UploadId id) {
+Task<Result<UploadOnVolume>> VolumeSet::find_upload(volume::UploadId id,
+                                                    runtime::Deadline deadline) {
   base::Error why(Code::NotFound, "there is no such upload");
   for (const auto& volume : volumes_) {
-    Result<volume::UploadState> found = co_await volume->find_upload(id);
+    Result<volume::UploadState> found = co_await volume->find_upload(id, deadline);
     if (found) co_return UploadOnVolume{volume.get(), std::move(*found)};
     if (found.error().code != Code::NotFound) why = std::move(found.error());
   }
@@ -96,10 +100,11 @@ Task<Result<UploadOnVolume>> VolumeSet::find_upload(volume::UploadId id) {
 }
 
 Task<Result<std::vector<Volume::Listed>>> VolumeSet::list(std::optional<base::ObjectId> after,
-                                                          std::size_t limit) {
+                                                          std::size_t limit,
+                                                          runtime::Deadline deadline) {
   std::vector<Volume::Listed> all;
   for (const auto& volume : volumes_) {
-    const Result<std::vector<Volume::Listed>> some = co_await volume->list(after, limit);
+    const Result<std::vector<Volume::Listed>> some = co_await volume->list(after, limit, deadline);
     if (!some) co_return fail(some.error());
     all.insert(all.end(), some->begin(), some->end());
   }

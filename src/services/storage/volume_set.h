@@ -14,21 +14,28 @@
 #include "base/object_id.h"
 #include "base/result.h"
 #include "platform/task.h"
+#include "services/storage/cache.h"
 #include "volume/volume.h"
 
 namespace ron::storage {
 
-// An object and the volume that has it. Cheap to copy.
-struct OnVolume {
+// An object that was looked up: on which volume it is, and since when the memory tier may take it.
+// Cheap to copy.
+struct LocatedObject {
   volume::Volume* volume = nullptr;
-  volume::Located object;
+  volume::ObjectHandle handle;
+  ObjectCache::Ticket ticket = 0;
+
+  [[nodiscard]] const base::ObjectId& id() const noexcept { return handle.id; }
+  [[nodiscard]] std::uint64_t length() const noexcept { return handle.length; }
 };
 struct UploadOnVolume {
   volume::Volume* volume = nullptr;
   volume::UploadState state;
 };
 
-// Filled once before anything is asked; any executor from then on. Never empty when used.
+// Filled once before anything is asked; any executor from then on. Never empty when used. A
+// deadline is for all volumes together.
 class VolumeSet {
  public:
   VolumeSet() = default;
@@ -41,21 +48,25 @@ class VolumeSet {
   }
 
   // NotFound only when every volume could say so. Cancel-safe.
-  platform::Task<base::Result<OnVolume>> locate(base::ObjectId id);
+  platform::Task<base::Result<LocatedObject>> locate(base::ObjectId id, runtime::Deadline deadline);
   // The volume a put of this object by this tenant goes to. Cancel-safe.
-  platform::Task<volume::Volume*> for_put(base::ObjectId id, std::string tenant);
+  platform::Task<volume::Volume*> for_put(base::ObjectId id, std::string tenant,
+                                          runtime::Deadline deadline);
   // Whether the tenant holds the object somewhere. Cancel-safe.
-  platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant);
+  platform::Task<base::Result<bool>> holds(base::ObjectId id, std::string tenant,
+                                           runtime::Deadline deadline);
   // The first `most` of those who hold it. NotFound when no volume has it. Cancel-safe.
-  platform::Task<base::Result<volume::Holders>> holders(base::ObjectId id, std::size_t most);
+  platform::Task<base::Result<volume::Holders>> holders(base::ObjectId id, std::size_t most,
+                                                        runtime::Deadline deadline);
   // The writable volume with the most free bytes; the one with the most when none is writable, so
   // that it says why.
-  [[nodiscard]] volume::Volume* roomiest() const;
+  [[nodiscard]] volume::Volume* most_free() const;
   // As locate. Cancel-safe.
-  platform::Task<base::Result<UploadOnVolume>> find_upload(volume::UploadId id);
+  platform::Task<base::Result<UploadOnVolume>> find_upload(volume::UploadId id,
+                                                           runtime::Deadline deadline);
   // In order of address, each once. Cancel-safe.
   platform::Task<base::Result<std::vector<volume::Volume::Listed>>> list(
-      std::optional<base::ObjectId> after, std::size_t limit);
+      std::optional<base::ObjectId> after, std::size_t limit, runtime::Deadline deadline);
 
   [[nodiscard]] volume::Usage usage(std::string_view tenant) const;
   // Of several volumes: the largest among those that are large on one of them.

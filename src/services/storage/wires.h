@@ -16,15 +16,7 @@ using runtime::LockDecl;
 using runtime::Overflow;
 using runtime::TaskDecl;
 
-inline constexpr ChannelDecl kWork{
-    "work",
-    ChannelKind::Mpsc,
-    512,
-    Overflow::RejectNew,
-    "listener",
-    "get-worker, put-worker",
-    "429 Busy to the client; busy_rejections_total, queue_dropped_total",
-    "channels.work"};
+inline constexpr ChannelDecl kWork = kit::work_channel(512, "get-worker, put-worker");
 inline constexpr ChannelDecl kCommit{
     "commit",
     ChannelKind::Mpsc,
@@ -34,16 +26,9 @@ inline constexpr ChannelDecl kCommit{
     "committer",
     "workers wait, so that work fills up and answers 429; one for each data directory",
     "channels.commit"};
-inline constexpr ChannelDecl kEvents{"events",
-                                     ChannelKind::Broadcast,
-                                     1024,
-                                     Overflow::DropOldest,
-                                     "get-worker, put-worker, scrubber",
-                                     "auditor",
-                                     "slow listeners miss the oldest; bus_lagged_total",
-                                     "channels.events"};
-inline constexpr std::array kChannels = {kWork, kCommit, kEvents, kit::kShutdownChannel,
-                                         kit::kConfigChannel};
+inline constexpr ChannelDecl kEvents =
+    kit::events_channel(1024, "get-worker, put-worker, scrubber", "auditor");
+inline constexpr auto kChannels = kit::all_channels(kWork, kCommit, kEvents);
 
 inline constexpr TaskDecl kCommitterTask{
     "committer", "per data directory", Importance::Critical,
@@ -61,25 +46,26 @@ inline constexpr TaskDecl kPutWorkerTask{
     "verifies and stores objects, removes them, does what uploads ask"};
 inline constexpr TaskDecl kGetWorkerTask{"get-worker", "get_workers", Importance::Critical,
                                          "reads and verifies objects"};
-inline constexpr std::array kTasks = {
-    kit::kAdminTask, kit::kReloaderTask, kit::kAuditorTask, kCommitterTask, kRecovererTask,
-    kCompactorTask,  kScrubberTask,      kPutWorkerTask,    kGetWorkerTask, kit::kListenerTask};
+inline constexpr auto kTasks = kit::all_tasks(kCommitterTask, kRecovererTask, kCompactorTask,
+                                              kScrubberTask, kPutWorkerTask, kGetWorkerTask);
 
 // The specification's hierarchy is config_snapshot, manifest_index_meta, io_counters. The first is
-// a watch, the second is one lock for objects and one for uploads, and of the last only the
-// tenants' need one, or two: what is on its way is checked together with what is there.
+// a watch, the second is one lock for objects, one for uploads and one for loads, and of the last
+// only the tenants' need one, or two: what is on its way is checked together with what is there.
 inline constexpr std::array kLocks = {
     LockDecl{"manifest_index_meta", 2, "one shard of a map from address to object in memory"},
     LockDecl{"upload_meta", 3, "the open uploads and, in amnesia mode, their parts"},
     LockDecl{"tenant_quotas", 4, "what tenants may store and what is on its way there"},
     LockDecl{"tenant_counters", 5, "bytes and objects of each tenant in memory"},
-    LockDecl{"volume_state", 6, "index, segments and sums of one data directory"},
+    LockDecl{"object_loads", 6, "who waits for which object to come into memory"},
+    LockDecl{"volume_state", 7, "index, segments and sums of one data directory"},
 };
 inline constexpr const LockDecl& kObjectsLock = kLocks[0];
 inline constexpr const LockDecl& kUploadsLock = kLocks[1];
 inline constexpr const LockDecl& kQuotasLock = kLocks[2];
 inline constexpr const LockDecl& kTenantsLock = kLocks[3];
-inline constexpr const LockDecl& kVolumeLock = kLocks[4];
+inline constexpr const LockDecl& kLoadsLock = kLocks[4];
+inline constexpr const LockDecl& kVolumeLock = kLocks[5];
 
 // The lanes of `work`: each pool of workers takes from its own, and they share the capacity.
 inline constexpr std::size_t kGetLane = 0;

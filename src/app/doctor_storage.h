@@ -1,0 +1,21 @@
+// What `ron doctor` says of svc-storage.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "app/finding.h"
+#include "config/load.h"
+#include "platform/posix/probe.h"
+
+namespace ron::app {
+
+// Its volumes: whether a start could use them, and their room. Nothing in amnesia mode.
+void examine_storage_files(const config::Config& config, const std::string& directory,
+                           Findings& out);
+
+// Descriptors and memory at its limits. Pure.
+void judge_storage(const config::Config& config, const platform::posix::Machine& machine,
+                   std::size_t cores, Findings& out);
+
+}  // namespace ron::app

@@ -1,0 +1,49 @@
+#include "http/loop_context.h"
+
+#include <ctime>
+
+#include "http/metric_names.h"
+#include "runtime/metric_names.h"
+
+namespace ron::http {
+
+LoopContext::LoopContext(const Router& router_in, Ingress& ingress_in, runtime::Meters& meters,
+                         const ServerLogs& logs, const platform::Clock& clock_in,
+                         std::uint64_t seed)
+    : router(router_in),
+      ingress(ingress_in),
+      log(logs.log),
+      access(logs.access),
+      clock(clock_in),
+      random(seed),
+      connections_total(meters.counter(metrics::kConnectionsTotal)),
+      sent_bytes(meters.counter(metrics::kSentBytesTotal)),
+      read_timeouts(meters.counter(runtime::metrics::kIoTimeoutsTotal, {"read"})),
+      write_timeouts(meters.counter(runtime::metrics::kIoTimeoutsTotal, {"write"})),
+      idle_timeouts(meters.counter(runtime::metrics::kIoTimeoutsTotal, {"idle"})),
+      clients_gone(meters.counter(metrics::kCanceledTotal, {"client-gone"})),
+      deadlines_passed(meters.counter(metrics::kCanceledTotal, {"deadline"})),
+      event_streams(meters.gauge(metrics::kEventStreams)) {}
+
+std::string_view LoopContext::date_line() {
+  const std::int64_t second = clock.unix_ms() / 1000;
+  if (second != date_second_) {
+    date_second_ = second;
+    const std::time_t time = second;
+    std::tm calendar{};
+    gmtime_r(&time, &calendar);
+    std::array<char, 48> text{};
+    const std::size_t length =
+        std::strftime(text.data(), text.size(), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &calendar);
+    date_line_.assign(text.data(), length);
+  }
+  return date_line_;
+}
+
+base::Ulid LoopContext::new_corr_id() {
+  const std::uint64_t high = random.next();
+  return {static_cast<std::uint64_t>(clock.unix_ms()), static_cast<std::uint16_t>(high),
+          random.next()};
+}
+
+}  // namespace ron::http
