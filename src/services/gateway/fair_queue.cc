@@ -62,9 +62,9 @@ Turn::~Turn() {
 FairQueue::FairQueue(runtime::Topology& topology, const TenantTable& tenants,
                      FairQueueSettings settings)
     : tenants_(tenants),
+      demand_(topology, kDemand, 0),
       work_(topology, kWork, settings.work_capacity),
-      sched_(topology, kSched, settings.sched_capacity),
-      demand_(topology, kDemand, 0) {
+      sched_(topology, kSched, settings.sched_capacity) {
   for (std::size_t lane = 0; lane < settings.lanes; ++lane) {
     lanes_.push_back(std::make_unique<Lane>(settings.work_capacity, settings.slots));
   }

@@ -46,7 +46,7 @@ struct TurnRequest {
 };
 
 // The right to use an upstream now. Move-only; may be dropped on any thread. Then its slot is free,
-// and the tenant is charged what it came to.
+// and the tenant is charged what it came to. The queue outlives it.
 class [[nodiscard]] Turn {
  public:
   Turn() = default;
@@ -132,12 +132,12 @@ class FairQueue {
   void ended(Turn& turn) noexcept;
 
   const TenantTable& tenants_;
-  runtime::Mpsc<Ticket> work_;
-  runtime::Mpsc<Grant> sched_;
-  runtime::Watch<std::uint64_t> demand_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
   std::atomic<std::size_t> waiting_ = 0;  // tickets that are neither granted nor given up
   std::atomic<std::uint64_t> rings_ = 0;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  runtime::Watch<std::uint64_t> demand_;
+  runtime::Mpsc<Ticket> work_;
+  runtime::Mpsc<Grant> sched_;  // last: the turns in it end with what is above
 };
 
 }  // namespace ron::gateway

@@ -23,28 +23,42 @@ using runtime::Running;
 
 using Taken = base::Result<Turn>;
 
+// A turn ends on a core.
+struct OnCore {
+  runtime::TestCore* core = nullptr;
+  void operator()(Running<Taken>* running) const {
+    core->enter([running] { delete running; });
+  }
+};
+using Asked = std::unique_ptr<Running<Taken>, OnCore>;
+
 struct FairQueueTest : testing::Test {
   explicit FairQueueTest(FairQueueSettings settings = {4, 4, 2, 1})
-      : queue(topology, tenants, settings) {}
+      : queue_(std::in_place, topology, tenants, settings) {}
+  ~FairQueueTest() override {
+    workers.clear();
+    scheduler.reset();
+    cores[0].enter([this] { queue_.reset(); });
+  }
 
-  void start(std::size_t workers = 1) {
+  void start() {
     scheduler.emplace(cores[0], queue.schedule(stop));
-    for (std::size_t i = 0; i < workers; ++i) {
-      this->workers.push_back(std::make_unique<Running<void>>(cores[0], queue.work(stop)));
-    }
+    workers.push_back(std::make_unique<Running<void>>(cores[0], queue.work(stop)));
     cores.run();
   }
   TenantPtr use(std::string_view name) { return tenants.use(name, cores[0].now()); }
-  std::unique_ptr<Running<Taken>> ask(std::string_view name, base::Duration patience = 10s,
-                                      std::size_t lane = 0) {
-    TurnRequest request{.tenant = use(name), .lane = lane, .deadline = cores[0].in(patience)};
-    auto running = std::make_unique<Running<Taken>>(cores[0], queue.take(std::move(request)));
+  Asked ask(std::string_view name, base::Duration patience = 10s, std::size_t lane = 0) {
+    TurnRequest request{.tenant = use(name),
+                        .lane = lane,
+                        .cost = DeficitRoundRobin<TenantPtr, int>::kQuantumCost,
+                        .deadline = cores[0].in(patience)};
+    Asked running(new Running<Taken>(cores[0], queue.take(std::move(request))), {&cores[0]});
     cores.run();
     return running;
   }
   // Ends a turn as whoever had it would.
-  void end(std::unique_ptr<Running<Taken>>& turn) {
-    cores[0].enter([&] { turn.reset(); });
+  void end(Asked& turn) {
+    turn.reset();
     cores.run();
   }
   std::int64_t depth(std::string_view channel) {
@@ -61,14 +75,15 @@ struct FairQueueTest : testing::Test {
   runtime::Meters meters{"svc-gateway"};
   runtime::Topology topology{kWires, meters};
   TenantTable tenants{{.default_quantum = 1, .quanta = {}, .rps = 1'000'000}};
-  FairQueue queue;
+  std::optional<FairQueue> queue_;
+  FairQueue& queue = *queue_;
   runtime::Shutdown stop;
   std::optional<Running<void>> scheduler;
   std::vector<std::unique_ptr<Running<void>>> workers;
 };
 
 TEST_F(FairQueueTest, OneTenantAloneNeverWaits) {
-  std::vector<std::unique_ptr<Running<Taken>>> turns;
+  std::vector<Asked> turns;
   for (int i = 0; i < 100; ++i) {
     turns.push_back(ask("alone"));
     ASSERT_TRUE(turns.back()->done());
@@ -115,7 +130,7 @@ TEST_F(FairQueueTest, AGreedyTenantDoesNotKeepAPoliteOneWaiting) {
   start();
   use("polite");
   auto held = ask("greedy");
-  std::vector<std::unique_ptr<Running<Taken>>> greedy;
+  std::vector<Asked> greedy;
   for (int i = 0; i < 6; ++i) greedy.push_back(ask("greedy"));
   auto polite = ask("polite");
   end(held);
@@ -132,7 +147,7 @@ TEST_F(FairQueueTest, AGreedyTenantDoesNotKeepAPoliteOneWaiting) {
 TEST_F(FairQueueTest, AFullQueueRefusesWithAReceipt) {
   use("other");
   auto held = ask("greedy");  // nobody schedules: `work` fills
-  std::vector<std::unique_ptr<Running<Taken>>> waiting;
+  std::vector<Asked> waiting;
   for (int i = 0; i < 4; ++i) waiting.push_back(ask("greedy"));
   EXPECT_EQ(depth("work"), 4);
   auto refused = ask("greedy");
@@ -179,8 +194,7 @@ TEST_F(FairQueueTest, WhatWasGrantedToSomebodyWhoJustLeftIsHandedOn) {
   auto staying = ask("other");
   scheduler.emplace(cores[0], queue.schedule(stop));
   cores.run();
-  cores[0].enter([&] { held.reset(); });
-  cores.run();  // granted, and no worker to deliver it
+  end(held);  // granted, and no worker to deliver it
   end(leaving);
   workers.push_back(std::make_unique<Running<void>>(cores[0], queue.work(stop)));
   cores.run();
@@ -223,9 +237,9 @@ TEST_F(FairQueueTest, CheapRoutesDoNotWait) {
   use("other");
   auto held = ask("one");
   TurnRequest request{.tenant = use("one"), .is_inline = true};
-  Running<Taken> cheap(cores[0], queue.take(std::move(request)));
+  const Asked cheap(new Running<Taken>(cores[0], queue.take(std::move(request))), {&cores[0]});
   cores.run();
-  EXPECT_TRUE(cheap.done());
+  EXPECT_TRUE(cheap->done());
 }
 
 struct SmallSched : FairQueueTest {
@@ -234,7 +248,7 @@ struct SmallSched : FairQueueTest {
 
 TEST_F(SmallSched, WhoeverIsDroppedIsToldAndCounted) {
   use("other");
-  std::vector<std::unique_ptr<Running<Taken>>> held;
+  std::vector<Asked> held;
   for (int i = 0; i < 4; ++i) held.push_back(ask("one"));
   auto older = ask("one");
   auto newer = ask("one");
@@ -250,28 +264,32 @@ TEST_F(SmallSched, WhoeverIsDroppedIsToldAndCounted) {
 
 // Turns cost what they come to, not what they were thought to: bytes and time decide the shares.
 struct Shares : FairQueueTest {
+  static constexpr std::size_t kClients = 4;
+
   Shares() : FairQueueTest({64, 64, 1, 1}) {}
 
-  // Keeps `clients` of each tenant asking for `turns` turns in all; what each got.
+  // kClients of each tenant ask again and again, until `turns` turns were had; what each got.
   std::map<std::string, std::uint64_t> run(const std::map<std::string, std::uint64_t>& bytes,
                                            int turns) {
     std::map<std::string, std::uint64_t> served;
-    std::map<std::string, std::deque<std::unique_ptr<Running<Taken>>>> asking;
+    std::map<std::string, std::deque<Asked>> asking;
     start();
     for (const auto& [name, size] : bytes) use(name);
+    for (const auto& [name, size] : bytes) {
+      while (asking[name].size() < kClients) asking[name].push_back(ask(name, 1h));
+    }
     for (int done = 0; done < turns;) {
-      for (const auto& [name, size] : bytes) {
-        while (asking[name].size() < 4) asking[name].push_back(ask(name, 1h));
-      }
       for (auto& [name, line] : asking) {
-        for (auto& turn : line) {
-          if (turn == nullptr || !turn->done()) continue;
+        for (Asked& turn : line) {
+          if (!turn->done()) continue;
           cores[0].enter([&] { turn->value()->add_bytes(bytes.at(name)); });
-          end(turn);
           served[name] += bytes.at(name);
           ++done;
+          // Whoever is done asks again before anybody else is served.
+          Asked ended = std::move(turn);
+          turn = ask(name, 1h);
+          end(ended);
         }
-        std::erase(line, nullptr);
       }
     }
     return served;

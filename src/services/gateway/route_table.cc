@@ -12,6 +12,7 @@ namespace {
 bool is_normal(std::string_view prefix) {
   if (prefix == "/") return true;
   if (!prefix.starts_with('/') || prefix.ends_with('/')) return false;
+  if (prefix.find_first_of("?#") != std::string_view::npos) return false;
   http::UriScratch scratch;
   const auto decoded = http::decode_path(prefix, scratch);
   return decoded && *decoded == prefix;
@@ -26,7 +27,7 @@ bool covers(std::string_view prefix, std::string_view path) {
 
 base::Result<RouteTable> RouteTable::make(std::vector<RouteConfig> routes) {
   std::ranges::sort(routes, std::ranges::greater{},
-                           [](const RouteConfig& route) { return route.prefix.size(); });
+                    [](const RouteConfig& route) { return route.prefix.size(); });
   for (auto route = routes.begin(); route != routes.end(); ++route) {
     if (!is_normal(route->prefix)) {
       return base::fail(base::Code::Malformed,
