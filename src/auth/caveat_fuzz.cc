@@ -51,8 +51,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto text = ron::base::as_text(std::as_bytes(std::span(data, size)));
   check_caveat(text);
   check_path(text);
-  if (const auto time = base::parse_rfc3339(text)) {
-    require(base::parse_rfc3339(base::print_rfc3339(*time)) == *time);
+  if (const auto time = ron::base::parse_rfc3339(text)) {
+    require(ron::base::parse_rfc3339(ron::base::print_rfc3339(*time)) == *time);
   }
   if (const auto key = parse_key_file(text)) {
     require(parse_key_file(print_key_file(*key)) == *key);

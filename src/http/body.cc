@@ -90,13 +90,20 @@ base::Result<base::ByteView> BodyReader::take_chunked() {
   return base::ByteView();
 }
 
+platform::Task<WireEnd> BodyReader::tell_to_continue() {
+  broke_off_ = true;  // also when whoever reads is dropped meanwhile
+  const WireEnd told = co_await wire_.write({base::as_bytes(kContinue)}, write_timeout_);
+  broke_off_ = told != WireEnd::None;
+  co_return told;
+}
+
 platform::Task<base::Result<base::ByteView>> BodyReader::next_raw() {
   while (!finished_) {
     const base::Result<base::ByteView> piece = take_buffered();
     if (!piece || !piece->empty()) co_return piece;
     if (finished_) break;
     if (std::exchange(continue_owed_, false)) {
-      const WireEnd told = co_await wire_.write({base::as_bytes(kContinue)}, write_timeout_);
+      const WireEnd told = co_await tell_to_continue();
       if (told != WireEnd::None) co_return fail(wire_error(told));
     }
     const platform::TimePoint now = platform::Executor::current()->now();
@@ -136,7 +143,7 @@ platform::Task<base::Result<base::Buffer>> BodyReader::read_plain(std::uint64_t 
   base::Buffer body(static_cast<std::size_t>(length));
   if (length == 0) co_return std::move(body);
   if (std::exchange(continue_owed_, false) && wire_.pending().empty()) {
-    const WireEnd told = co_await wire_.write({base::as_bytes(kContinue)}, write_timeout_);
+    const WireEnd told = co_await tell_to_continue();
     if (told != WireEnd::None) co_return fail(wire_error(told));
   }
   const WireEnd end = co_await wire_.read_exactly(body.span(), read_timeout_, deadline_.at());

@@ -57,6 +57,9 @@ class BodyReader {
   [[nodiscard]] bool finished() const noexcept { return finished_; }
   // When that was, if there is one.
   [[nodiscard]] platform::TimePoint finished_at() const noexcept { return finished_at_; }
+  // A write of ours (100-continue) began and did not end well: whatever is sent now would be taken
+  // for the rest of it, so nothing may be.
+  [[nodiscard]] bool broke_off() const noexcept { return broke_off_; }
   // The peer was too slow with it.
   [[nodiscard]] bool timed_out() const noexcept { return timed_out_; }
 
@@ -66,6 +69,7 @@ class BodyReader {
   platform::Task<base::Result<base::Buffer>> read_decoded();
   base::Result<base::ByteView> take_buffered();
   base::Result<base::ByteView> take_chunked();
+  platform::Task<WireEnd> tell_to_continue();
   base::Error wire_error(WireEnd end) const;
   void finish() noexcept;
 
@@ -80,6 +84,7 @@ class BodyReader {
   bool finished_;
   platform::TimePoint finished_at_{};
   bool timed_out_ = false;
+  bool broke_off_ = false;
   bool dropping_ = false;
   std::uint64_t left_;                              // of a body with a length
   platform::TimePoint more_by_ = platform::kNever;  // when kProgressBytes more must have arrived

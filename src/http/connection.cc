@@ -171,7 +171,9 @@ platform::Task<bool> Connection::answer_one(Work* work) {
   work->keep_alive = work->head.keep_alive && work->refusal.message.empty() && !response.close &&
                      !body_left && !retiring_ && !loop_.draining;
   WireEnd sent = WireEnd::Closed;
-  if (response.status != kClientGone) sent = co_await writer_.send(work, &response);
+  const bool can_answer =
+      response.status != kClientGone && !(work->body && work->body->broke_off());
+  if (can_answer) sent = co_await writer_.send(work, &response);
   answered(*work, response, sent);
   work->permit = {};
   const bool still_sending = body_left && !work->body->timed_out();

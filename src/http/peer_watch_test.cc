@@ -114,6 +114,29 @@ TEST_F(PeerWatchTest, WorkBeyondItsDeadlineIsDroppedAndSaysSo) {
   EXPECT_EQ(client->ask("GET / HTTP/1.1\r\nHost: x\r\n\r\n").status, 200);
 }
 
+// Ten bytes at a time: the deadline passes in the middle of the 100-continue.
+TEST(PeerWatch, NothingIsSaidBehindAnInterimAnswerThatBrokeOff) {
+  sim::WorldOptions options = exact_world();
+  options.network.window_bytes = 10;
+  sim::World world(7, options);
+  sim::Node& node = world.add_node();
+  sim::Node& peer = world.add_node();
+  ServerSettings settings = test_settings();
+  settings.request_deadline = kTrip;
+  TestServer server(world, node, settings);
+  server.add(Method::Put, "/echo", echo);
+  RawClient client(world, peer, server.start());
+  std::string request =
+      "PUT /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
+  while (!request.empty()) {
+    client.send_some(request);
+    world.run_for(2 * kTrip);
+  }
+  EXPECT_TRUE(client.wait_closed());
+  EXPECT_EQ(client.received, "HTTP/1.1 1");
+  EXPECT_EQ(reading(server.meters, "http_canceled_total", "deadline"), 1);
+}
+
 TEST_F(PeerWatchTest, AHandlerThatKeepsTheDeadlineHasTheWord) {
   const Answer answer = connect()->ask("GET /own HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(answer.status, 504);

@@ -268,11 +268,12 @@ Task<void> expect_no_end(Meeting* meeting) {
   const std::unique_ptr<Stream> stream = co_await dial(meeting);
   const ReadText read = co_await read_up_to(stream.get(), 5);
   EXPECT_EQ(read.text, "half");
-  EXPECT_EQ(read.end, IoResult::Kind::Failed);
+  // A Unix socket has no reset unless data is unread: there an abort looks like an end.
+  const bool has_reset = !meeting->where.is_unix();
+  EXPECT_EQ(read.end, has_reset ? IoResult::Kind::Failed : IoResult::Kind::Eof);
 }
 
-TEST_P(StreamContract, WhatIsAbortedDoesNotLookComplete) {
-  if (GetParam().transport == Transport::Unix) return;  // it has no reset
+TEST_P(StreamContract, WhatIsAbortedDoesNotLookCompleteWhereThereIsAReset) {
   play_streams(GetParam(), send_and_abort, expect_no_end);
 }
 

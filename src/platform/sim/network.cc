@@ -285,7 +285,8 @@ void Network::close(const ConnectionPtr& connection, std::size_t side) {
   Side& me = connection->sides[side];
   me.stream = nullptr;
   if (std::exchange(me.closed, true) || me.error != 0 || !me.established) return;
-  if (me.received_bytes != 0 || me.aborted) {
+  const bool resets = me.aborted && !connection->target.is_unix();  // a Unix socket has no reset
+  if (me.received_bytes != 0 || resets) {
     me.received.clear();
     send(connection, side, Segment::Kind::Reset, {});
   } else if (!me.finish_sent) {
