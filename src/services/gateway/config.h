@@ -15,20 +15,22 @@ namespace ron::gateway {
 // One row of [[gateway.routes]].
 struct RouteConfig {
   std::string prefix;
-  config::TextList upstream;      // `inproc:storage`, `http://host:port`, `https://…`, `unix:/path`
-  config::TextList methods;       // empty: all of them
-  base::Duration deadline{};      // zero: upstream.deadline
-  std::uint64_t cost = 1;         // what a request is worth besides its bytes and time
-  std::string scope;              // what writing needs; empty: any good capability
-  bool is_open = false;           // no capability for writes either
-  bool is_inline = false;         // cheap: never waits for its turn
-  config::TextList cors_origins;  // who may use it from a page of another origin
+  config::TextList upstream;  // `inproc:storage`, `http://host:port`, `https://…`, `unix:/path`
+  config::TextList methods;   // empty: all of them
+  base::Duration deadline{};  // zero: upstream.deadline
+  std::uint64_t cost = 1;     // what a request is worth besides its bytes and time
+  std::string scope;          // what anything but reading needs; empty: any good capability
+  bool is_open = false;       // no capability at all
+  bool is_inline = false;     // cheap: never waits for its turn
+  config::TextList cors;      // origins whose pages may use it
+
+  friend bool operator==(const RouteConfig&, const RouteConfig&) = default;
 };
 
 struct DrrConfig {
-  std::uint32_t default_quantum = 1;
+  std::uint64_t default_quantum = 1;
   config::CountMap tenant_quanta;
-  std::uint64_t rate_limit_rps = 0;  // per tenant
+  std::uint64_t rate_limit_rps = 0;  // of each tenant
 };
 
 struct UpstreamConfig {
@@ -37,18 +39,29 @@ struct UpstreamConfig {
   std::uint64_t concurrency = 0;      // requests at once while several tenants are active
   std::uint64_t max_connections = 0;  // to one member, from one core
   std::string ca_path;                // whom https upstreams are trusted by; empty: the system's
+  bool keep_host = false;
   base::Duration probe_interval{};
   base::Duration probe_timeout{};
   std::string probe_path;
-  std::uint32_t eject_after = 0;  // failures in a row
-  base::Duration eject_for{};     // the first time; twice as long each time after
+  std::uint64_t eject_after = 0;  // failures in a row
+  base::Duration eject_for{};     // the first time; longer each time after
 };
 
 struct RetryConfig {
-  std::uint32_t max_tries = 0;
+  std::uint64_t max_tries = 0;
   base::Duration base{};
   base::Duration cap{};
-  double budget = 0;  // retries per request
+  double budget = 0;  // retries for each request
+};
+
+struct BreakerConfig {
+  std::uint64_t error_percent = 0;
+  std::uint64_t min_volume = 0;
+  base::Duration window{};
+  base::Duration open_for{};
+  std::uint64_t probes = 0;
+
+  [[nodiscard]] runtime::BreakerPolicy policy() const noexcept;
 };
 
 struct GatewayConfig : kit::ServiceConfig {
@@ -56,18 +69,21 @@ struct GatewayConfig : kit::ServiceConfig {
   DrrConfig drr;
   UpstreamConfig upstream;
   RetryConfig retry;
-  runtime::BreakerPolicy breaker;
+  BreakerConfig breaker;
   config::TextList hosts;            // names it answers to; empty: any
-  config::TextList trusted_proxies;  // whose Forwarded fields are believed
+  config::TextList trusted_proxies;  // whose word about their clients is taken
   base::Duration hsts_max_age{};
   std::uint64_t workers = 0;  // zero: min(cores, 8)
   std::uint64_t work_capacity = 0;
   std::uint64_t sched_capacity = 0;
   std::uint64_t tick_capacity = 0;
   std::uint64_t events_capacity = 0;
+
+  // The rows, or what is served if there are none.
+  [[nodiscard]] const std::vector<RouteConfig>& effective_routes() const noexcept;
 };
 
-// The services that can stand behind the gateway, and what is theirs if no route is configured.
+// Every service behind its own paths.
 const std::vector<RouteConfig>& default_routes();
 
 const config::Section<GatewayConfig>& gateway_section();

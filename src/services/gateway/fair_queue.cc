@@ -59,6 +59,10 @@ Turn::~Turn() {
   if (queue_ != nullptr) queue_->ended(*this);
 }
 
+void Turn::give_slot_back() noexcept {
+  if (slot_) queue_->free(slot_);
+}
+
 FairQueue::FairQueue(runtime::Topology& topology, const TenantTable& tenants,
                      FairQueueSettings settings)
     : tenants_(tenants),
@@ -142,8 +146,6 @@ base::Error FairQueue::receipt(Code code, std::string message, const Tenant& ten
 
 void FairQueue::ring() { demand_.set(rings_.fetch_add(1, kRelaxed)); }
 
-// The slot is free before anybody is looked for who waits: together with take(), which is counted
-// as waiting before it looks for a slot, one of the two sees the other.
 void FairQueue::ended(Turn& turn) noexcept {
   const base::Duration took = now() - turn.began_;
   const Cost cost = turn.cost_ + static_cast<Cost>(turn.bytes_ / kBytesPerUnit) +
@@ -151,7 +153,13 @@ void FairQueue::ended(Turn& turn) noexcept {
   turn.tenant_->served(cost);
   if (turn.estimate_ > 0) turn.tenant_->owed.fetch_add(cost - turn.estimate_, kRelaxed);
   turn.tenant_->in_flight.fetch_sub(1, kRelaxed);
-  turn.slot_ = {};
+  free(turn.slot_);
+}
+
+// The slot is free before anybody is looked for who waits: together with take(), which is counted
+// as waiting before it looks for a slot, one of the two sees the other.
+void FairQueue::free(runtime::Limit::Permit& slot) noexcept {
+  slot = {};
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (waiting_.load() > 0) ring();
 }

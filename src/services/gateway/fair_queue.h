@@ -58,6 +58,11 @@ class [[nodiscard]] Turn {
   // Bytes that went either way on behalf of the request.
   void add_bytes(std::uint64_t bytes) noexcept { bytes_ += bytes; }
 
+  // It has one of the slots that others wait for.
+  [[nodiscard]] bool has_slot() const noexcept { return static_cast<bool>(slot_); }
+  // Somebody else may use it; the request goes on and is charged as before.
+  void give_slot_back() noexcept;
+
  private:
   friend class FairQueue;
   Turn(FairQueue& queue, const TurnRequest& request, Cost estimate, runtime::Limit::Permit slot);
@@ -130,6 +135,7 @@ class FairQueue {
   bool dispatch();
   void ring();
   void ended(Turn& turn) noexcept;
+  void free(runtime::Limit::Permit& slot) noexcept;
 
   const TenantTable& tenants_;
   std::atomic<std::size_t> waiting_ = 0;  // tickets that are neither granted nor given up

@@ -8,20 +8,25 @@
 
 namespace ron::gateway {
 
+inline constexpr runtime::TaskDecl kDialerTask{
+    "dialer", "per core", runtime::Importance::Important,
+    "keeps the connections to upstreams, and closes them in the end"};
+inline constexpr runtime::TaskDecl kAccountantTask{
+    "accountant", "1", runtime::Importance::Important,
+    "adds up who was served how much, once a second"};
+inline constexpr runtime::TaskDecl kTickerTask{"ticker", "1", runtime::Importance::Important,
+                                               "tells the accountant that a second has passed"};
+inline constexpr runtime::TaskDecl kProberTask{
+    "prober", "1", runtime::Importance::Important,
+    "asks the members of upstream groups how they are"};
+inline constexpr runtime::TaskDecl kMonitorTask{
+    "monitor", "1", runtime::Importance::Important,
+    "says what the gateway can serve, and sheds writes before reads suffer"};
 inline constexpr runtime::TaskDecl kSchedulerTask{
     "scheduler", "1", runtime::Importance::Critical,
     "decides whose turn it is, by deficit round robin between tenants"};
-inline constexpr runtime::TaskDecl kWorkerTask{
-    "worker", "workers", runtime::Importance::Important,
-    "hands turns to requests and holds as many as it has slots"};
-inline constexpr runtime::TaskDecl kProberTask{
-    "prober", "1", runtime::Importance::Important,
-    "asks the members of upstream groups how they are, and says what the gateway can serve"};
-inline constexpr runtime::TaskDecl kTickerTask{"ticker", "1", runtime::Importance::Important,
-                                               "tells the accountant once a second"};
-inline constexpr runtime::TaskDecl kAccountantTask{
-    "accountant", "1", runtime::Importance::Important,
-    "samples shares and queues, and publishes who was served how much"};
+inline constexpr runtime::TaskDecl kWorkerTask{"worker", "workers", runtime::Importance::Important,
+                                               "hands turns to the requests that wait for them"};
 
 inline constexpr runtime::ChannelDecl kWork{
     "work",
@@ -52,22 +57,18 @@ inline constexpr runtime::ChannelDecl kMetricsTick{"metrics_tick",
                                                    "accountant",
                                                    "the ticker waits",
                                                    "channels.metrics_tick"};
-inline constexpr runtime::ChannelDecl kEvents{"events",
-                                              runtime::ChannelKind::Broadcast,
-                                              1024,
-                                              runtime::Overflow::DropOldest,
-                                              "prober, listener",
-                                              "auditor",
-                                              "slow listeners miss the oldest; bus_lagged_total",
-                                              "channels.events"};
+inline constexpr runtime::ChannelDecl kEvents =
+    kit::events_channel(1024, "monitor, admin", "auditor");
 
-inline constexpr std::array<runtime::TaskDecl, 9> kTasks = {
-    kit::kAdminTask, kit::kReloaderTask, kit::kAuditorTask, kSchedulerTask,    kWorkerTask,
-    kAccountantTask, kTickerTask,        kProberTask,       kit::kListenerTask};
-inline constexpr std::array<runtime::ChannelDecl, 7> kChannels = {
-    kWork, kSched, kDemand, kMetricsTick, kEvents, kit::kShutdownChannel, kit::kConfigChannel};
-inline constexpr std::array<runtime::LockDecl, 1> kLocks = {
-    {{"tenants", 1, "who was seen lately, and their quanta"}}};
+inline constexpr auto kTasks =
+    kit::all_tasks(kDialerTask, kAccountantTask, kTickerTask, kProberTask, kMonitorTask,
+                   kSchedulerTask, kWorkerTask);
+inline constexpr auto kChannels =
+    kit::all_channels(kWork, kSched, kDemand, kMetricsTick, kEvents);
+inline constexpr std::array<runtime::LockDecl, 3> kLocks = {
+    {{"routing", 1, "routes and upstreams, while a core takes over new ones"},
+     {"tenants", 2, "who was seen lately, and their quanta"},
+     {"health", 3, "what is missing"}}};
 inline constexpr runtime::Wires kWires{"svc-gateway", kTasks, kChannels, kLocks};
 
 }  // namespace ron::gateway

@@ -35,7 +35,7 @@ ServiceBase::ServiceBase(ServiceParts parts, const ServiceKind& kind)
       admin_router_(meters_),
       listeners_({host_, std::string(kind_.name), &router_, &admin_router_,
                   [this](http::Request& request, const http::Route& route) {
-                    return gate_.check(request, route);
+                    return gate_.check(request, route.access);
                   },
                   &meters_, log_, access_},
                  settings()),
