@@ -44,9 +44,8 @@ class ForwardedFields {
   template <class IsUnwanted>
   void remove_if(IsUnwanted is_unwanted) noexcept {
     const auto end = fields_.begin() + static_cast<std::ptrdiff_t>(count_);
-    const auto kept = std::remove_if(fields_.begin(), end, [&](const Field& field) {
-      return is_unwanted(field.name);
-    });
+    const auto kept = std::remove_if(fields_.begin(), end,
+                                     [&](const Field& field) { return is_unwanted(field.name); });
     count_ = static_cast<std::size_t>(kept - fields_.begin());
   }
 

@@ -121,8 +121,7 @@ std::optional<Response> Admission::check_capability(Visit& visit) const {
     return refusal(visit, checked.error());
   }
   if (request.token.empty()) gate_.identify(request);
-  visit.client =
-      client_of(*request.peer, *request.head, visit.routing.trusted_proxies);
+  visit.client = client_of(*request.peer, *request.head, visit.routing.trusted_proxies);
   const std::string_view name =
       request.tenant.empty() ? visit.client.tenant.view() : std::string_view(request.tenant);
   visit.tenant = tenants_.use(name, visit.now);

@@ -13,7 +13,7 @@ using Ip = AddressBlock::Ip;
 
 // What no chain of proxies has in earnest.
 constexpr int kHops = 16;
-constexpr unsigned kMappedBits = 96;  // before an IPv4 address
+constexpr unsigned kMappedBits = 96;      // before an IPv4 address
 constexpr std::size_t kNetworkBytes = 8;  // of an IPv6 address: what one client is given
 
 // An address without a port.
@@ -40,8 +40,7 @@ bool is_v4(const Ip& ip) noexcept {
 // The last entry of a list, cut off from it.
 std::string_view take_last(std::string_view& list) noexcept {
   const std::size_t comma = list.rfind(',');
-  const std::string_view last =
-      comma == std::string_view::npos ? list : list.substr(comma + 1);
+  const std::string_view last = comma == std::string_view::npos ? list : list.substr(comma + 1);
   list = comma == std::string_view::npos ? std::string_view() : list.substr(0, comma);
   return http::trim_ows(last);
 }

@@ -57,8 +57,8 @@ class AddressText {
 
 // Where a request comes from.
 struct ClientAddress {
-  AddressText text;      // `192.0.2.1`, `2001:db8::1`; `unix` for a client on the Unix socket
-  AddressText tenant;    // whom it counts for without a capability; a network of IPv6 is one client
+  AddressText text;    // `192.0.2.1`, `2001:db8::1`; `unix` for a client on the Unix socket
+  AddressText tenant;  // whom it counts for without a capability; a network of IPv6 is one client
   bool is_v6 = false;
   bool is_local = false;  // on the Unix socket
   bool by_proxy = false;  // told by a trusted proxy

@@ -39,17 +39,16 @@ config::Group<RouteConfig> route_keys() {
 
 config::Group<DrrConfig> drr_keys() {
   using C = DrrConfig;
-  return {config::count_key("default_quantum", &C::default_quantum, "1",
-                            {.min = "1", .max = "1000"}, Reload::Hot,
-                            "the weight of a tenant when several want more than there is"),
-          config::count_map_key("tenant_quanta", &C::tenant_quanta, "{}",
-                                {.min = "1", .max = "1000"}, Reload::Hot,
-                                "tenants with a weight of their own"),
-          config::count_key(
-              "rate_limit_rps", &C::rate_limit_rps, "500",
-              {.min = "1", .max = "100000000", .unit = "requests per second"}, Reload::Hot,
-              "requests per second of one tenant before 429 RateLimited; bursts of one second are "
-              "let through")};
+  return {
+      config::count_key("default_quantum", &C::default_quantum, "1", {.min = "1", .max = "1000"},
+                        Reload::Hot, "the weight of a tenant when several want more than there is"),
+      config::count_map_key("tenant_quanta", &C::tenant_quanta, "{}", {.min = "1", .max = "1000"},
+                            Reload::Hot, "tenants with a weight of their own"),
+      config::count_key(
+          "rate_limit_rps", &C::rate_limit_rps, "500",
+          {.min = "1", .max = "100000000", .unit = "requests per second"}, Reload::Hot,
+          "requests per second of one tenant before 429 RateLimited; bursts of one second are "
+          "let through")};
 }
 
 config::Group<UpstreamConfig> upstream_keys() {
@@ -67,12 +66,10 @@ config::Group<UpstreamConfig> upstream_keys() {
                         "requests an upstream works on at once while several tenants are active"),
       config::count_key("max_connections", &C::max_connections, "256", {.min = "1", .max = "65536"},
                         Reload::Restart, "connections to one upstream from one core"),
-      config::text_key("ca_path", &C::ca_path, "", {}, Reload::Restart,
-                       "PEM file of those who vouch for https upstreams; empty: the system's"),
       config::bool_key("keep_host", &C::keep_host, "false", {}, Reload::Hot,
                        "upstreams are told the Host the client asked for instead of their own"),
       config::duration_key("probe_interval", &C::probe_interval, "2s",
-                           {.min = "10ms", .max = "10m"}, Reload::Hot,
+                           {.min = "10ms", .max = "10m"}, Reload::Restart,
                            "how often the members of a group are asked how they are"),
       config::duration_key("probe_timeout", &C::probe_timeout, "1s", {.min = "1ms", .max = "1m"},
                            Reload::Restart, "time they have to answer that"),
@@ -87,15 +84,15 @@ config::Group<UpstreamConfig> upstream_keys() {
 
 config::Group<RetryConfig> retry_keys() {
   using C = RetryConfig;
-  return {config::count_key("max_tries", &C::max_tries, "3", {.min = "1", .max = "10"},
-                            Reload::Restart, "of an idempotent request, the first included"),
-          config::duration_key("base", &C::base, "50ms", {.min = "1ms", .max = "10s"},
-                               Reload::Restart,
-                               "the shortest wait before the first repetition; up to twice as long"),
-          config::duration_key("cap", &C::cap, "2s", {.min = "1ms", .max = "1m"}, Reload::Restart,
-                               "the longest wait before a repetition"),
-          config::number_key("budget", &C::budget, "0.2", {.min = "0", .max = "1"}, Reload::Restart,
-                             "repetitions for each request, in the long run")};
+  return {
+      config::count_key("max_tries", &C::max_tries, "3", {.min = "1", .max = "10"}, Reload::Restart,
+                        "of an idempotent request, the first included"),
+      config::duration_key("base", &C::base, "50ms", {.min = "1ms", .max = "10s"}, Reload::Restart,
+                           "the shortest wait before the first repetition; up to twice as long"),
+      config::duration_key("cap", &C::cap, "2s", {.min = "1ms", .max = "1m"}, Reload::Restart,
+                           "the longest wait before a repetition"),
+      config::number_key("budget", &C::budget, "0.2", {.min = "0", .max = "1"}, Reload::Restart,
+                         "repetitions for each request, in the long run")};
 }
 
 config::Group<BreakerConfig> breaker_keys() {
@@ -106,9 +103,9 @@ config::Group<BreakerConfig> breaker_keys() {
                             Reload::Restart, "but not below this many requests in the window"),
           config::duration_key("window", &C::window, "10s", {.min = "100ms", .max = "10m"},
                                Reload::Restart, "over which failures are counted"),
-          config::duration_key("open_for", &C::open_for, "5s", {.min = "10ms", .max = "10m"},
-                               Reload::Restart,
-                               "how long a member has its rest; up to half longer, drawn each time"),
+          config::duration_key(
+              "open_for", &C::open_for, "5s", {.min = "10ms", .max = "10m"}, Reload::Restart,
+              "how long a member has its rest; up to half longer, drawn each time"),
           config::count_key("probes", &C::probes, "3", {.min = "1", .max = "100"}, Reload::Restart,
                             "requests let through after that; all must succeed to close it")};
 }
@@ -148,8 +145,8 @@ void add_own_keys(config::Group<GatewayConfig>& group) {
                               "requests waiting for the scheduler before 429 Busy"));
   group.add(kit::capacity_key(kSched, &C::sched_capacity,
                               "turns waiting for a worker before the oldest is dropped"));
-  group.add(kit::capacity_key(kMetricsTick, &C::tick_capacity,
-                              "seconds the accountant may be behind"));
+  group.add(
+      kit::capacity_key(kMetricsTick, &C::tick_capacity, "seconds the accountant may be behind"));
   group.add(kit::capacity_key(kEvents, &C::events_capacity,
                               "events kept for slow listeners before they miss some"));
 }
@@ -184,9 +181,9 @@ runtime::BreakerPolicy BreakerConfig::policy() const noexcept {
 
 const std::vector<RouteConfig>& default_routes() {
   static const std::vector<RouteConfig> routes = {
-      to_service("/o", "storage"),        to_service("/uploads", "storage"),
-      to_service("/resolve", "index"),    to_service("/providers", "index"),
-      to_service("/names", "index"),      to_service("/registry", "registry"),
+      to_service("/o", "storage"),     to_service("/uploads", "storage"),
+      to_service("/resolve", "index"), to_service("/providers", "index"),
+      to_service("/names", "index"),   to_service("/registry", "registry"),
       to_service("/edge", "edge"),
   };
   return routes;

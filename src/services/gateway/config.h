@@ -38,7 +38,6 @@ struct UpstreamConfig {
   base::Duration deadline{};
   std::uint64_t concurrency = 0;      // requests at once while several tenants are active
   std::uint64_t max_connections = 0;  // to one member, from one core
-  std::string ca_path;                // whom https upstreams are trusted by; empty: the system's
   bool keep_host = false;
   base::Duration probe_interval{};
   base::Duration probe_timeout{};

@@ -66,6 +66,7 @@ class Core {
   [[nodiscard]] Upstreams& upstreams() noexcept { return upstreams_; }
   [[nodiscard]] const Health& health() const noexcept { return health_; }
   [[nodiscard]] std::size_t workers() const noexcept { return workers_running_.load(); }
+  [[nodiscard]] std::size_t workers_wanted() const noexcept { return workers_wanted_; }
   [[nodiscard]] runtime::Broadcast<GatewayEvent>& events() noexcept { return events_; }
 
  private:
@@ -83,14 +84,16 @@ class Core {
 
   [[nodiscard]] Loop& here() noexcept;
   const std::shared_ptr<const Routing>& routing_of(Loop& loop);
-  platform::Task<http::Response> pass_on(Visit* visit, std::shared_ptr<const Routing> routing);
+  static runtime::Deadline deadline_of(const Visit& visit);
+  platform::Task<http::Response> pass_on(Visit* visit, Loop* loop,
+                                         std::shared_ptr<const Routing> routing);
   [[nodiscard]] Vitals vitals() const;
 
   const platform::Host host_;
   const std::size_t workers_wanted_;
   std::atomic<std::size_t> workers_running_ = 0;
-  std::atomic<bool> scheduling_ = false;
-  std::atomic<std::int64_t> probe_interval_ns_;
+  std::atomic<std::size_t> schedulers_running_ = 0;
+  const base::Duration probe_interval_;
   TenantTable tenants_;
   FairQueue queue_;
   Health health_;
@@ -99,7 +102,8 @@ class Core {
   Upstreams upstreams_;
   runtime::Broadcast<GatewayEvent> events_;
   runtime::Mpsc<Tick> ticks_;
-  std::mutex mutex_;
+  http::Client prober_;  // apart from requests, so that no probe waits behind one
+  mutable std::mutex mutex_;
   std::shared_ptr<const Routing> latest_;  // guarded by mutex_
   std::atomic<std::uint64_t> routing_version_ = 0;
   std::vector<std::unique_ptr<Loop>> loops_;

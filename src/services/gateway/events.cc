@@ -21,8 +21,7 @@ std::string_view name(EventKind kind) noexcept {
 }
 
 void tell(const observe::Log& log, const GatewayEvent& event) {
-  const bool is_good =
-      event.kind == EventKind::Recovered || event.kind == EventKind::MemberBack;
+  const bool is_good = event.kind == EventKind::Recovered || event.kind == EventKind::MemberBack;
   if (is_good) {
     log.info(name(event.kind), {{"what", event.what}});
   } else {

@@ -105,6 +105,7 @@ class FairQueue {
 
   // Slots of each lane; takes effect as turns end.
   void set_slots(std::size_t slots) noexcept;
+  [[nodiscard]] std::size_t capacity() const noexcept { return work_.capacity(); }
   [[nodiscard]] std::size_t waiting() const noexcept {
     return waiting_.load(std::memory_order_relaxed);
   }

@@ -16,8 +16,7 @@ bool Health::note(const Vitals& vitals) {
   if (crowded_) missing.emplace_back("queue: full");
   const bool degraded = !missing.empty();
   for (const std::string& name : vitals.lost_upstreams) missing.push_back("upstream: " + name);
-  const bool all_lost =
-      vitals.upstreams > 0 && vitals.lost_upstreams.size() == vitals.upstreams;
+  const bool all_lost = vitals.upstreams > 0 && vitals.lost_upstreams.size() == vitals.upstreams;
   // Without a scheduler or a single worker nobody gets a turn who has to wait for one.
   const bool serving = vitals.scheduler && vitals.workers > 0 && !all_lost;
   {

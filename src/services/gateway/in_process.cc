@@ -10,9 +10,9 @@ using platform::Task;
 
 Task<base::Result<http::Response>> InProcess::forward(Passage* passage) {
   if (target_ == nullptr) {
-    co_return base::fail(base::Error(base::Code::NotFound,
-                                     "svc-" + name() + " is not a part of this process")
-                             .with("service", "svc-" + name()));
+    co_return base::fail(
+        base::Error(base::Code::NotFound, "svc-" + name() + " is not a part of this process")
+            .with("service", "svc-" + name()));
   }
   http::Request* const request = passage->request;
   request->deadline = request->deadline.sooner(passage->deadline);

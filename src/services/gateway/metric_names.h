@@ -32,10 +32,9 @@ inline constexpr runtime::MetricDecl kWorkers =
 
 inline constexpr std::array<std::string_view, 6> kReasons = {"host",   "route", "method",
                                                              "origin", "rate",  "degraded"};
-inline constexpr runtime::MetricDecl kRefusedTotal =
-    runtime::declare_counter("gateway_refused_total",
-                             "Requests refused before any upstream was asked.",
-                             {{"reason", kReasons}});
+inline constexpr runtime::MetricDecl kRefusedTotal = runtime::declare_counter(
+    "gateway_refused_total", "Requests refused before any upstream was asked.",
+    {{"reason", kReasons}});
 inline constexpr std::array<std::string_view, 2> kWays = {"bypass", "queued"};
 inline constexpr runtime::MetricDecl kTurnsTotal = runtime::declare_counter(
     "gateway_turns_total", "Turns given at once, and through the scheduler.", {{"way", kWays}});

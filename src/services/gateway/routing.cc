@@ -10,7 +10,8 @@ namespace {
 
 std::string_view without_port(std::string_view host) noexcept {
   const std::size_t colon = host.rfind(':');
-  const bool has_port = colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos;
+  const bool has_port =
+      colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos;
   return has_port ? host.substr(0, colon) : host;
 }
 

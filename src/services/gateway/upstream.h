@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "http/client.h"
 #include "http/request.h"
 #include "http/response.h"
 #include "platform/task.h"
@@ -21,6 +22,7 @@ namespace ron::gateway {
 struct Passage {
   http::Request* request;
   const ClientAddress* client;
+  http::Client* client_of_core;
   runtime::Deadline deadline;
   bool keep_host;
   Turn turn;                          // until the last byte of the answer came

@@ -16,9 +16,8 @@ inline constexpr runtime::TaskDecl kAccountantTask{
     "adds up who was served how much, once a second"};
 inline constexpr runtime::TaskDecl kTickerTask{"ticker", "1", runtime::Importance::Important,
                                                "tells the accountant that a second has passed"};
-inline constexpr runtime::TaskDecl kProberTask{
-    "prober", "1", runtime::Importance::Important,
-    "asks the members of upstream groups how they are"};
+inline constexpr runtime::TaskDecl kProberTask{"prober", "1", runtime::Importance::Important,
+                                               "asks the members of upstream groups how they are"};
 inline constexpr runtime::TaskDecl kMonitorTask{
     "monitor", "1", runtime::Importance::Important,
     "says what the gateway can serve, and sheds writes before reads suffer"};
@@ -63,8 +62,7 @@ inline constexpr runtime::ChannelDecl kEvents =
 inline constexpr auto kTasks =
     kit::all_tasks(kDialerTask, kAccountantTask, kTickerTask, kProberTask, kMonitorTask,
                    kSchedulerTask, kWorkerTask);
-inline constexpr auto kChannels =
-    kit::all_channels(kWork, kSched, kDemand, kMetricsTick, kEvents);
+inline constexpr auto kChannels = kit::all_channels(kWork, kSched, kDemand, kMetricsTick, kEvents);
 inline constexpr std::array<runtime::LockDecl, 3> kLocks = {
     {{"routing", 1, "routes and upstreams, while a core takes over new ones"},
      {"tenants", 2, "who was seen lately, and their quanta"},

@@ -53,8 +53,8 @@ void CapabilityGate::apply(std::shared_ptr<const auth::Keyring> keyring, bool pu
 namespace {
 
 // Cryptography once for each token and core.
-base::Result<const auth::VerifiedToken*> verify(
-    const std::shared_ptr<const auth::Keyring>& keyring, std::string_view bearer) {
+base::Result<const auth::VerifiedToken*> verify(const std::shared_ptr<const auth::Keyring>& keyring,
+                                                std::string_view bearer) {
   thread_local auth::TokenCache tokens;
   return tokens.verify(keyring, bearer);
 }
