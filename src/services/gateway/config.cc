@@ -151,6 +151,9 @@ void add_own_keys(config::Group<GatewayConfig>& group) {
                               "events kept for slow listeners before they miss some"));
 }
 
+// Set by the build: only one with tests has keys that make the service misbehave for them.
+constexpr bool kTestSeams = RON_TEST_SEAMS != 0;
+
 config::Group<GatewayConfig> keys() {
   config::Group<GatewayConfig> group;
   group.include(kit::service_keys({.bind = "127.0.0.1:8080", .admin = "127.0.0.1:9080"}));
@@ -158,6 +161,11 @@ config::Group<GatewayConfig> keys() {
   // What counts is each tenant's rate; this one is the machine's.
   group.with_default("server.max_rps", "100000");
   add_own_keys(group);
+  if (kTestSeams) {
+    group.add(config::count_key("debug.fail_workers", &GatewayConfig::debug_fail_workers, "0",
+                                {.max = "1000", .safe_max = "0"}, Reload::Hot,
+                                "for tests: workers that fail, all since the start together"));
+  }
   group.check(check_routes);
   return group;
 }

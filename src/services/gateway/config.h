@@ -77,6 +77,7 @@ struct GatewayConfig : kit::ServiceConfig {
   std::uint64_t sched_capacity = 0;
   std::uint64_t tick_capacity = 0;
   std::uint64_t events_capacity = 0;
+  std::uint64_t debug_fail_workers = 0;  // a seam for tests: 0 in a build without them
 
   // The rows, or what is served if there are none.
   [[nodiscard]] const std::vector<RouteConfig>& effective_routes() const noexcept;

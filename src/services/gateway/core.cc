@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "runtime/background.h"
 #include "runtime/deadline.h"
 #include "runtime/waiting.h"
 #include "services/gateway/metric_names.h"
@@ -92,6 +94,7 @@ Core::~Core() = default;
 void Core::apply(const GatewayConfig& config) {
   tenants_.apply(limits_of(config), platform::Executor::current()->now());
   queue_.set_slots(config.upstream.concurrency);
+  worker_faults_.ask_for(config.debug_fail_workers);
   Routing routing = gateway::routing_of(config);
   routing.upstreams = upstreams_.make(routing.table);
   const std::lock_guard lock(mutex_);
@@ -178,7 +181,15 @@ Task<void> Core::schedule(Shutdown shutdown) {
 
 Task<void> Core::work(Shutdown shutdown) {
   const Running running(workers_running_);
-  co_await queue_.work(std::move(shutdown));
+  runtime::Background<void> working(queue_.work(std::move(shutdown)));
+  for (;;) {
+    Shutdown fault = worker_faults_.call();
+    if (worker_faults_.take()) throw std::runtime_error("debug.fail_workers");
+    const Waited waited =
+        co_await runtime::wait_for(working.finished(), Deadline(), std::move(fault));
+    if (waited == Waited::Ready) break;
+  }
+  working.take();
 }
 
 Task<void> Core::tick(Shutdown shutdown) {

@@ -24,6 +24,7 @@
 #include "services/gateway/health.h"
 #include "services/gateway/routing.h"
 #include "services/gateway/upstreams.h"
+#include "services/gateway/worker_faults.h"
 #include "services/kit/capability_gate.h"
 #include "services/kit/service.h"
 
@@ -96,6 +97,7 @@ class Core {
   const base::Duration probe_interval_;
   TenantTable tenants_;
   FairQueue queue_;
+  WorkerFaults worker_faults_;
   Health health_;
   Accounts accounts_;
   Admission admission_;

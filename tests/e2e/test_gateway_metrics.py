@@ -1,0 +1,427 @@
+"""Every error and every metric of the gateway's specification, seen happening.
+
+Sections 8 and 9 of svc-gateway's concurrency specification: each is provoked from outside, and its
+metric moves by what was done. tasks_aborted_total is counted when the admin listener has gone: its
+last word is in the log.
+"""
+
+import gzip
+import json
+import random
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+import gateway
+import ron
+from gateway_case import DANGER, QUIET, Case, tenant
+from gateway_origin import Origin
+
+MIB = 1 << 20
+CATCH_ALL = "GET /{path...}"
+# Section 9: name, type, label.
+SPECIFIED = (
+    ("queue_depth", "gauge", "queue"),
+    ("queue_dropped_total", "counter", "queue"),
+    ("tasks_spawned_total", "counter", "kind"),
+    ("tasks_aborted_total", "counter", "kind"),
+    ("tasks_canceled_total", "counter", "kind"),
+    ("io_timeouts_total", "counter", "op"),
+    ("backoff_retries_total", "counter", "op"),
+    ("busy_rejections_total", "counter", "endpoint"),
+    ("gateway_degraded", "gauge", None),
+    ("bus_lagged_total", "counter", "topic"),
+    ("rejected_total", "counter", "reason"),
+)
+# What the contract adds, and what the gateway says about fairness.
+ADDED = (
+    ("gateway_jain_index_permille", "gauge"),
+    ("gateway_active_tenants", "gauge"),
+    ("gateway_workers", "gauge"),
+    ("gateway_refused_total", "counter"),
+    ("gateway_turns_total", "counter"),
+    ("gateway_draining", "gauge"),
+    ("gateway_reload_success_total", "counter"),
+    ("gateway_reload_fail_total", "counter"),
+    ("upstream_requests_total", "counter"),
+    ("upstream_ejections_total", "counter"),
+    ("upstream_returns_total", "counter"),
+    ("upstream_healthy", "gauge"),
+    ("upstream_probe_failures_total", "counter"),
+    ("upstream_retries_denied_total", "counter"),
+    ("upstream_errors_total", "counter"),
+    ("upstream_stale_retries_total", "counter"),
+    ("http_client_connections", "gauge"),
+    ("breaker_state", "gauge"),
+    ("breaker_open_total", "counter"),
+)
+# Of one upstream with one place, and queues that are full soon.
+NARROW = {"upstream.concurrency": 1, "upstream.deadline": "30s", "channels.work": 4}
+
+
+class Gate:
+    """A way whose answers wait until it opens."""
+
+    def __init__(self):
+        self.opened = threading.Event()
+
+    def __call__(self, peer, request):
+        body, _ = peer.read_body(request)
+        self.opened.wait(ron.REPLY_S)
+        peer.answer(body or b"answer")
+
+
+class Provoked(Case):
+    def front(self, keys=(), **more):
+        self.gate = Gate()
+        self.addCleanup(self.gate.opened.set)
+        self.origin = Origin(x=self.gate)
+        self.addCleanup(self.origin.close)
+        return self.start([{"prefix": "/x", "upstream": self.origin.url, "open": True,
+                            **more.pop("route", {})}], keys, **more)
+
+    def crowd(self, server, name, count):
+        """Requests of a tenant whose answers wait; together with the one under way they fill what
+        there is."""
+        return [self.send(server, "GET", f"/x/{name}", [tenant(server, name)])
+                for _ in range(count)]
+
+    def two_tenants(self, server):
+        """From now on turns are given one after the other: the first is under way."""
+        self.gate.opened.set()
+        for name in ("ann", "bob"):
+            response = self.ask(server, "GET", "/x", [tenant(server, name)])
+            self.assertEqual(response.status, 200)
+        self.gate.opened.clear()
+        server.wait_metric("gateway_active_tenants", 2)
+        under_way = self.crowd(server, "ann", 1)
+        ron.wait_until("it is under way", lambda: len(self.origin.requests) == 3)
+        return under_way
+
+    def receipt(self, response, code, name):
+        details = self.refused(response, 429, code)
+        self.assertEqual(set(details), {"tenant", "share", "quantum", "queue_depth", "retry_after"})
+        self.assertEqual(details["tenant"], name)
+        self.assertTrue(0 <= float(details["share"]) <= 1, details)
+        self.assertEqual(int(details["retry_after"]), int(response.get("Retry-After")))
+        self.assertGreaterEqual(int(details["retry_after"]), 1)
+        return details
+
+
+class Scrape(Provoked):
+    def test_everything_is_there_from_the_start_and_promtool_is_content(self):
+        server = self.front()
+        fresh = server.metrics()
+        for name, kind, label in SPECIFIED:
+            with self.subTest(name):
+                self.assertEqual(fresh.types.get(name), kind)
+                series = [labels for each, labels, _ in fresh.samples if each == name]
+                self.assertTrue(series)
+                if label:
+                    self.assertTrue(all(label in labels for labels in series))
+        for name, kind in ADDED:
+            with self.subTest(name):
+                self.assertEqual(fresh.types.get(name), kind)
+
+        def labels_of(name, label):
+            return {labels[label] for each, labels, _ in fresh.samples if each == name}
+
+        self.assertLessEqual({"work", "sched", "metrics_tick"}, labels_of("queue_depth", "queue"))
+        self.assertLessEqual({"work", "sched"}, labels_of("queue_dropped_total", "queue"))
+        self.assertLessEqual({"read", "write", "connect", "idle"},
+                             labels_of("io_timeouts_total", "op"))
+        self.assertIn("upstream", labels_of("backoff_retries_total", "op"))
+        self.gate.opened.set()
+        for name in ("ann", "bob"):
+            for path in ("/x", "/nowhere"):
+                self.ask(server, "GET", path, [tenant(server, name)])
+        ron.wait_until("tenants in the metrics",
+                       lambda: "gateway_drr_deficit" in server.metrics().types)
+        for scrape in (fresh, server.metrics()):
+            done = subprocess.run(["promtool", "check", "metrics"], input=scrape.text.encode(),
+                                  capture_output=True, check=False, timeout=60)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+
+    def test_tasks_are_counted_when_they_begin(self):
+        server = self.front()
+        for kind, count in (("scheduler", 1), ("worker", 2), ("accountant", 1), ("ticker", 1),
+                            ("prober", 1), ("monitor", 1), ("dialer", 2), ("listener", 2)):
+            server.wait_metric("tasks_spawned_total", count, kind=kind)
+        self.assertEqual(server.metrics().value("gateway_workers"), 2)
+
+    def test_tenants_are_labels_only_as_far_as_they_are_the_largest(self):
+        server = self.front()
+        self.gate.opened.set()
+        for number in range(40):
+            self.ask(server, "GET", "/x", [tenant(server, f"t{number}")])
+
+        def tenants():
+            return {labels["tenant"] for name, labels, _ in server.metrics().samples
+                    if name == "gateway_drr_queue_depth"}
+
+        ron.wait_until("all of them are known", lambda: "other" in tenants())
+        self.assertLess(len(tenants()), 40)
+
+
+class Waiting(Provoked):
+    def test_busy(self):
+        server = self.front({**NARROW, "channels.work": 2})
+        waiting = self.two_tenants(server)
+        # The scheduler has two in line, two more are in `work`.
+        waiting += self.crowd(server, "ann", 4)
+        server.wait_metric("queue_depth", 2, queue="work")
+        before = server.metrics()
+        response = self.ask(server, "GET", "/x", [tenant(server, "bob")])
+        details = self.receipt(response, "Busy", "bob")
+        self.assertEqual(details["quantum"], "1")
+        after = server.metrics()
+        for name, labels in (("busy_rejections_total", {"endpoint": CATCH_ALL}),
+                             ("queue_dropped_total", {"queue": "work"})):
+            self.assertEqual(after.value(name, **labels) - before.value(name, **labels), 1, name)
+        ron.wait_until("the accountant's next second",
+                       lambda: self.row(server, "bob")["rejections"] == 1)
+        self.gate.opened.set()
+        self.assertEqual([c.read_response().status for c in waiting], [200] * 5)
+        self.assertEqual(server.metrics().value("queue_depth", queue="work"), 0)
+
+    def row(self, server, name):
+        rows = self.admin(server, "GET", "/admin/tenants").json()["tenants"]
+        return next(row for row in rows if row["tenant"] == name)
+
+    def test_degraded_sheds_writes_and_serves_reads(self):
+        server = self.front({**NARROW, "channels.work": 8})
+        waiting = self.two_tenants(server)
+        self.assertEqual(server.metrics().value("gateway_degraded"), 0)
+        waiting += self.crowd(server, "ann", 6)  # three quarters of what there is
+        server.wait_metric("gateway_degraded", 1)
+        ready = self.ask(server, "GET", "/readyz")
+        self.assertEqual(ready.status, 200)
+        self.assertEqual(ready.json(), {"ready": True, "write_ready": False, "degraded": True,
+                                        "missing": ["queue: full"], "retry_after": 1})
+        for method in ("POST", "PUT", "DELETE"):
+            response = self.moves(
+                server, "gateway_refused_total", 1,
+                lambda: self.ask(server, method, "/x", [tenant(server, "bob")], b""),
+                reason="degraded")
+            self.refused(response, 503, "Degraded")
+            self.assertGreaterEqual(int(response.get("Retry-After")), 1)
+        reading = self.crowd(server, "bob", 1)
+        server.wait_log("degraded", what="queue: full")
+        self.gate.opened.set()
+        self.assertEqual([c.read_response().status for c in waiting + reading], [200] * 8)
+        server.wait_metric("gateway_degraded", 0)
+        server.wait_log("recovered")
+        self.assertTrue(self.ask(server, "GET", "/readyz").json()["write_ready"])
+        self.assertEqual(self.ask(server, "POST", "/x", [tenant(server, "bob")], b"b").body, b"b")
+
+    def test_the_oldest_makes_room_in_sched(self):
+        """Eight places come free at once, and `sched` holds one of them: whoever was dropped is
+        told so, nobody is forgotten."""
+        server = self.front({**NARROW, "upstream.concurrency": 8, "channels.work": 64,
+                             "channels.sched": 1}, cores=1)
+        first = self.two_tenants(server) + self.crowd(server, "ann", 7)
+        ron.wait_until("eight are under way", lambda: len(self.origin.requests) == 2 + 8)
+        behind = self.crowd(server, "bob", 8)
+        server.wait_metric("http_inflight_requests", 16)
+        self.gate.opened.set()
+        self.assertEqual([c.read_response().status for c in first], [200] * 8)
+        answers = [c.read_response() for c in behind]
+        dropped = [answer for answer in answers if answer.status != 200]
+        for answer in dropped:
+            details = self.refused(answer, 503, "Degraded")
+            self.assertEqual(details["tenant"], "bob")
+        self.assertEqual(server.metrics().value("queue_dropped_total", queue="sched"),
+                         len(dropped))
+        self.assertGreater(len(dropped), 0)
+
+    def test_no_turn_before_the_deadline(self):
+        server = self.front({**NARROW, "upstream.deadline": "500ms"}, route={"deadline": "500ms"})
+        self.two_tenants(server)
+        late = self.crowd(server, "bob", 1)
+        self.refused(late[0].read_response(), 504, "Timeout")
+
+    def test_rate_limited_is_the_tenants_own_affair(self):
+        server = self.front({"drr.rate_limit_rps": 5, "drr.tenant_quanta.ann": 3})
+        self.gate.opened.set()
+
+        def flood():
+            responses = [self.ask(server, "GET", "/x", [tenant(server, "ann")]) for _ in range(20)]
+            return [response for response in responses if response.status != 200]
+
+        before = server.metrics().value("gateway_refused_total", reason="rate")
+        refused = flood()
+        self.assertGreater(len(refused), 5)
+        server.wait_metric("gateway_refused_total", before + len(refused), reason="rate")
+        for response in refused:
+            self.assertEqual(self.receipt(response, "RateLimited", "ann")["quantum"], "3")
+        self.assertEqual(self.ask(server, "GET", "/x", [tenant(server, "bob")]).status, 200)
+        ron.wait_until("the accountant's next second",
+                       lambda: self.row(server, "ann")["rejections"] == len(refused))
+
+    def test_who_waits_and_who_owes(self):
+        server = self.front({**NARROW, "channels.work": 64})
+        waiting = self.two_tenants(server) + self.crowd(server, "ann", 5)
+        waiting += self.crowd(server, "bob", 2)
+        server.wait_metric("gateway_drr_queue_depth", 5, tenant="ann")
+        server.wait_metric("gateway_drr_queue_depth", 2, tenant="bob")
+        shown = self.admin(server, "GET", "/admin/tenants").json()
+        self.assertEqual((shown["window_seconds"], shown["active"]), (60, 2))
+        rows = {row["tenant"]: row for row in shown["tenants"]}
+        self.assertEqual((rows["ann"]["queue_depth"], rows["bob"]["queue_depth"]), (5, 2))
+        self.assertEqual((rows["ann"]["in_flight"], rows["bob"]["in_flight"]), (1, 0))
+        self.assertTrue(all(row["quantum"] == 1 for row in rows.values()))
+        time.sleep(1)  # what the request under way costs its tenant
+        self.gate.opened.set()
+        self.assertEqual([c.read_response().status for c in waiting], [200] * 8)
+        server.wait_metric("gateway_drr_queue_depth", 0)
+
+        def owes():
+            metrics = server.metrics()
+            return metrics if metrics.value("gateway_drr_deficit", tenant="ann") < 0 else None
+
+        metrics = ron.wait_until("the request that took a second is charged", owes)
+        shares = [metrics.value("gateway_share_served_permille", tenant=name)
+                  for name in ("ann", "bob")]
+        self.assertGreater(shares[0], shares[1])
+        self.assertTrue(990 <= sum(shares) <= 1000, shares)
+        jain = metrics.value("gateway_jain_index_permille")
+        self.assertTrue(500 <= jain < 1000, jain)
+        self.assertEqual(metrics.value("gateway_turns_total", way="queued"), 7)
+        self.assertEqual(metrics.value("gateway_turns_total", way="bypass"), 3)
+        self.assertEqual(metrics.value("queue_depth", queue="metrics_tick"), 0)
+
+    def test_an_event_that_nobody_took_in_time(self):
+        members = [Origin(x=Gate()) for _ in range(8)]
+        for member in members:
+            self.addCleanup(member.close)
+        server = self.start([{"prefix": "/x", "upstream": [each.url for each in members],
+                              "open": True}], {"channels.events": 1})
+        self.assertEqual(server.metrics().value("bus_lagged_total"), 0)
+        self.assertEqual(self.admin(server, "POST", "/admin/upstreams/x/drain").status, 200)
+        ron.wait_until("events are missed", lambda: server.metrics().value(
+            "bus_lagged_total", topic="events", consumer="auditor") > 0)
+        self.assertGreater(server.wait_log("events missed")["missed"], 0)
+
+
+class Ended(Provoked):
+    def test_a_client_that_leaves_takes_its_request_along(self):
+        server = self.front()
+
+        def leave():
+            connection = self.send(server, "GET", "/x")
+            ron.wait_until("the request", lambda: len(self.origin.requests) == 1)
+            connection.close()
+
+        self.moves(server, "http_canceled_total", 1, leave, reason="client-gone")
+        server.wait_metric("upstream_requests_total", 1, upstream="x.0", outcome="abandoned")
+
+    def test_a_client_that_leaves_the_line_frees_its_place(self):
+        server = self.front(NARROW)
+        self.two_tenants(server)
+        waiting = self.crowd(server, "bob", 2)
+        server.wait_metric("gateway_drr_queue_depth", 2, tenant="bob")
+        waiting[0].close()
+        server.wait_metric("gateway_drr_queue_depth", 1, tenant="bob")
+        self.gate.opened.set()
+        self.assertEqual(waiting[1].read_response().status, 200)
+        self.assertEqual(len(self.origin.requests), 4, "asked on behalf of one that had left")
+
+    def test_canceled_and_aborted(self):
+        server = self.front({"drain_deadline": "2s", "upstream.deadline": "1h",
+                             "server.request_deadline": "1h"})
+        stuck = self.send(server, "GET", "/x")
+        ron.wait_until("the request", lambda: len(self.origin.requests) == 1)
+        metrics = server.metrics()
+        for name in ("tasks_aborted_total", "tasks_canceled_total"):
+            self.assertEqual((metrics.types[name], metrics.value(name)), ("counter", 0))
+        server.signal(signal.SIGTERM)
+        # One core's listener has nothing to wait for and ends; the other is cut at the deadline.
+        server.wait_metric("tasks_canceled_total", 1, kind="listener")
+        self.assertEqual(server.metrics().value("gateway_draining"), 1)
+        with self.assertRaises(ron.Closed):
+            stuck.read_response()
+        self.assertEqual(server.wait_exit(), 0)
+        self.assertGreaterEqual(server.logs()[-1]["aborted_tasks"], 1)
+
+    def test_clients_that_do_not_go_on(self):
+        server = self.front({"read_timeout": "200ms", "write_timeout": "200ms",
+                             "idle_timeout": "200ms", "limits.max_body_bytes": "8MiB"})
+        self.gate.opened.set()
+        for sent in (b"GET /he", ron.request("POST", "/x", (), b"abc")[:-1]):
+            connection = self.connect(server)
+
+            def dribble():
+                connection.send(sent)
+                return connection.read_response()
+
+            response = self.moves(server, "io_timeouts_total", 1, dribble, op="read")
+            self.refused(response, 408, "ReadTimeout")
+        idle = self.connect(server)
+        self.moves(server, "io_timeouts_total", 1, lambda: idle.ask("GET", "/healthz"), op="idle")
+        self.assertTrue(idle.ends())
+
+    def test_a_client_that_does_not_read(self):
+        origin = Origin(x=lambda peer, _: peer.answer(bytes(16 * MIB)))
+        self.addCleanup(origin.close)
+        server = self.start([{"prefix": "/x", "upstream": origin.url, "open": True}],
+                            {"write_timeout": "200ms"})
+        connection = self.connect(server, receive_buffer=4096)
+        self.moves(server, "io_timeouts_total", 1,
+                   lambda: connection.send(ron.request("GET", "/x")), op="write")
+        with self.assertRaises(ron.Truncated):
+            connection.read_response()
+
+
+class Bombs(Provoked):
+    """DecodeBomb: what a body decodes to is judged before anybody behind the gateway has it."""
+
+    NOISE = random.Random(1).randbytes(100_000)
+    PACKED = ("Content-Encoding", "gzip")
+    CASES = (
+        ("decoded-ratio", "DecodedRatio", gzip.compress(bytes(1_000_000))),
+        ("decoded-cap", "DecodedCap", gzip.compress(NOISE * 3)),
+    )
+    LIMIT = "256KiB"
+
+    def bombs(self, server, method, path, service):
+        for reason, code, body in self.CASES:
+            with self.subTest(code):
+                response = self.moves(
+                    server, "rejected_total", 1,
+                    lambda: self.ask(server, method, path, [server.auth, self.PACKED], body),
+                    reason=reason, service=service)
+                self.refused(response, 413, code)
+
+    def test_to_an_upstream(self):
+        server = self.front({"limits.decode_abs_cap_bytes": self.LIMIT})
+        self.gate.opened.set()
+        self.bombs(server, "POST", "/x", "svc-gateway")
+        self.assertEqual(self.origin.requests, [], "the upstream saw something of it")
+        good = gzip.compress(self.NOISE)
+        response = self.ask(server, "POST", "/x", [self.PACKED], good)
+        self.assertEqual((response.status, response.body == good), (200, True))
+        [(head, _)] = self.origin.requests
+        self.assertEqual(head.all("content-encoding"), ["gzip"])
+
+    def test_to_storage_of_the_same_process(self):
+        sets = {"storage.limits.decode_abs_cap_bytes": self.LIMIT,
+                "gateway.limits.decode_abs_cap_bytes": self.LIMIT}
+        server = ron.Process(["up", "--only", "storage", "--amnesia"], ["svc-gateway"], sets=sets)
+        self.addCleanup(server.close)
+        for reason, code, body in self.CASES:
+            with self.subTest(code):
+                response = self.moves(
+                    server, "rejected_total", 1,
+                    lambda: self.ask(server, "POST", "/o", [server.auth, self.PACKED], body),
+                    reason=reason)
+                self.refused(response, 413, code)
+        stored = self.ask(server, "POST", "/o", [server.auth, self.PACKED],
+                          gzip.compress(self.NOISE))
+        self.assertEqual((stored.status, stored.json()["address"]), (201, ron.b3(self.NOISE)))
+
+
+if __name__ == "__main__":
+    unittest.main()
