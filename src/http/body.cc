@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "http/ingress.h"
 #include "http/message.h"
 #include "http/wire.h"
 
@@ -28,12 +29,14 @@ base::Buffer buffer_of(const std::vector<std::byte>& bytes) {
 }  // namespace
 
 BodyReader::BodyReader(Wire& wire, const RequestHead& head, const ServerSettings& settings,
-                       Coding coding, runtime::Semaphore& decoders)
+                       Coding coding, runtime::Semaphore& decoders,
+                       const RejectionMeters& rejections)
     : wire_(wire),
       limits_(settings.body_limits()),
       read_timeout_(settings.read_timeout),
       write_timeout_(settings.write_timeout),
       decoders_(decoders),
+      rejections_(rejections),
       coding_(coding),
       chunked_(head.chunked),
       continue_owed_(head.expect_continue),
@@ -60,6 +63,13 @@ base::Error BodyReader::wire_error(WireEnd end) const {
   return {Code::ReadTimeout, "the body did not arrive within the read timeout"};
 }
 
+std::unexpected<base::Error> BodyReader::refuse(base::Error error) const {
+  if (error.code == Code::BodyCap) rejections_.body_cap.add();
+  if (error.code == Code::DecodedCap) rejections_.decoded_cap.add();
+  if (error.code == Code::DecodedRatio) rejections_.decoded_ratio.add();
+  return fail(std::move(error));
+}
+
 void BodyReader::finish() noexcept {
   finished_ = true;
   finished_at_ = platform::Executor::current()->now();
@@ -82,7 +92,7 @@ base::Result<base::ByteView> BodyReader::take_chunked() {
     if (step.kind == ChunkStep::Kind::Bad) return fail(step.refusal.error());
     wire_.consume(step.consumed);
     const std::uint64_t announced = chunks_.total() + chunks_.chunk_left();
-    if (announced > limits_.max_body_bytes && !dropping_) return fail(body_too_large(limits_));
+    if (announced > limits_.max_body_bytes && !dropping_) return refuse(body_too_large(limits_));
     if (step.kind == ChunkStep::Kind::Data) return base::as_bytes(step.data);
     if (step.kind == ChunkStep::Kind::End) finish();
     if (step.kind == ChunkStep::Kind::NeedMore) break;
@@ -139,7 +149,7 @@ platform::Task<base::Result<base::Buffer>> BodyReader::read_all() {
 
 // A body of known length goes straight into its final place.
 platform::Task<base::Result<base::Buffer>> BodyReader::read_plain(std::uint64_t length) {
-  if (length > limits_.max_body_bytes) co_return fail(body_too_large(limits_));
+  if (length > limits_.max_body_bytes) co_return refuse(body_too_large(limits_));
   base::Buffer body(static_cast<std::size_t>(length));
   if (length == 0) co_return std::move(body);
   if (std::exchange(continue_owed_, false) && wire_.pending().empty()) {
@@ -168,7 +178,7 @@ platform::Task<base::Result<base::Buffer>> BodyReader::read_chunked() {
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) break;
     const base::Result<> kept = guard.feed(*piece, keep);
-    if (!kept) co_return fail(kept.error());
+    if (!kept) co_return refuse(kept.error());
   }
   co_return buffer_of(body);
 }
@@ -187,7 +197,7 @@ platform::Task<base::Result<>> BodyReader::decode(base::ByteView encoded,
   DecodeGuard guard(coding_, {limits_.decode_abs_cap_bytes, limits_.decode_ratio_max});
   for (base::ByteView rest = encoded;;) {
     const base::Result<base::ByteView> piece = guard.next(rest);
-    if (!piece) co_return fail(piece.error());
+    if (!piece) co_return refuse(piece.error());
     if (piece->empty()) break;
     if (into != nullptr) into->insert(into->end(), piece->begin(), piece->end());
     co_await wire_.give_way();

@@ -28,12 +28,13 @@
 namespace ron::http {
 
 class Wire;
+struct RejectionMeters;
 enum class WireEnd : std::uint8_t;
 
 class BodyReader {
  public:
   BodyReader(Wire& wire, const RequestHead& head, const ServerSettings& settings, Coding coding,
-             runtime::Semaphore& decoders);
+             runtime::Semaphore& decoders, const RejectionMeters& rejections);
 
   // The request's deadline, once it is known: dribbling a body does not stretch it.
   void set_deadline(runtime::Deadline deadline) noexcept { deadline_ = deadline; }
@@ -81,6 +82,8 @@ class BodyReader {
   base::Result<base::ByteView> take_chunked();
   platform::Task<WireEnd> tell_to_continue();
   base::Error wire_error(WireEnd end) const;
+  // Counts a body that does not keep to the limits.
+  [[nodiscard]] std::unexpected<base::Error> refuse(base::Error error) const;
   void finish() noexcept;
 
   Wire& wire_;
@@ -88,6 +91,7 @@ class BodyReader {
   const base::Duration read_timeout_;
   const base::Duration write_timeout_;
   runtime::Semaphore& decoders_;
+  const RejectionMeters& rejections_;
   Coding coding_;
   bool chunked_;
   bool continue_owed_;

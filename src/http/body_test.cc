@@ -220,6 +220,7 @@ TEST_F(BodyReaderTest, ManySmallChunksCannotPassTheCap) {
   EXPECT_EQ(put("/raw", kChunked, body).status, 413);
   EXPECT_EQ(seen_.code, Code::BodyCap);
   EXPECT_LE(seen_.text.size(), 64 * base::kKiB);
+  EXPECT_EQ(counted("rejected_total", "body-cap"), 1);
 }
 
 TEST_F(BodyReaderTest, ABodyThatExpandsTooMuchIsRefused) {
@@ -227,6 +228,7 @@ TEST_F(BodyReaderTest, ABodyThatExpandsTooMuchIsRefused) {
   const Answer answer = put("/whole", "Content-Encoding: gzip\r\n" + length(coded.size()), coded);
   EXPECT_EQ(answer.status, 413);
   EXPECT_EQ(seen_.code, Code::DecodedRatio);
+  EXPECT_EQ(counted("rejected_total", "decoded-ratio"), 1);
 }
 
 TEST_F(BodyReaderTest, UnknownAndNestedCodingsAreRefusedUnread) {

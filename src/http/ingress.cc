@@ -39,7 +39,8 @@ RejectionMeters::RejectionMeters(runtime::Meters& meters)
       connections_per_ip(meters.counter(runtime::metrics::kRejectedTotal, {"connections-per-ip"})),
       head(meters.counter(runtime::metrics::kRejectedTotal, {"head"})),
       body_cap(meters.counter(runtime::metrics::kRejectedTotal, {"body-cap"})),
-      decode(meters.counter(runtime::metrics::kRejectedTotal, {"decoded-cap"})),
+      decoded_cap(meters.counter(runtime::metrics::kRejectedTotal, {"decoded-cap"})),
+      decoded_ratio(meters.counter(runtime::metrics::kRejectedTotal, {"decoded-ratio"})),
       rate(meters.counter(runtime::metrics::kRejectedTotal, {"rate"})),
       inflight(meters.counter(runtime::metrics::kRejectedTotal, {"inflight"})),
       capability(meters.counter(runtime::metrics::kRejectedTotal, {"capability"})) {}
@@ -126,7 +127,7 @@ base::Result<void> Ingress::check_coding(Passage& passage) {
     passage.coding = *coding;
     return {};
   }
-  rejections.decode.add();
+  rejections.decoded_cap.add();
   return fail(coding.error().error());
 }
 

@@ -76,7 +76,8 @@ struct RejectionMeters {
   runtime::Counter& connections_per_ip;
   runtime::Counter& head;
   runtime::Counter& body_cap;
-  runtime::Counter& decode;
+  runtime::Counter& decoded_cap;
+  runtime::Counter& decoded_ratio;
   runtime::Counter& rate;
   runtime::Counter& inflight;
   runtime::Counter& capability;

@@ -82,6 +82,8 @@ Core::Core(CoreParts parts, const GatewayConfig& config)
       upstreams_(parts.topology->meters(), parts.host.random, policy_of(config)),
       events_(*parts.topology, kEvents, config.events_capacity),
       ticks_(*parts.topology, kMetricsTick, config.tick_capacity),
+      turns_at_once_(parts.topology->meters().counter(metrics::kTurnsTotal, {"bypass"})),
+      turns_in_line_(parts.topology->meters().counter(metrics::kTurnsTotal, {"queued"})),
       prober_(parts.host.net, client_settings(parts, config), parts.topology->meters()) {
   const http::ClientSettings settings = client_settings(parts, config);
   for (platform::Executor* const core : host_.cores) {
@@ -157,9 +159,16 @@ Task<Response> Core::pass_on(Visit* visit, Loop* loop, std::shared_ptr<const Rou
                      .is_inline = visit->route->is_inline,
                      .deadline = deadline};
   Turn turn = queue_.try_take(wanted);
-  if (!turn) {
+  if (turn) {
+    turns_at_once_.add();
+  } else {
     base::Result<Turn> taken = co_await queue_.take(std::move(wanted));
-    if (!taken) co_return kit::refuse(request, taken.error());
+    if (!taken) {
+      const bool is_busy = taken.error().code == base::Code::Busy;
+      if (is_busy) visit->tenant->rejections.fetch_add(1, std::memory_order_relaxed);
+      co_return kit::refuse(request, taken.error());
+    }
+    turns_in_line_.add();
     turn = std::move(*taken);
   }
   Passage passage{.request = &request,

@@ -13,6 +13,7 @@
 #include "http/client.h"
 #include "platform/host.h"
 #include "runtime/broadcast.h"
+#include "runtime/meter.h"
 #include "runtime/mpsc.h"
 #include "runtime/shutdown.h"
 #include "runtime/topology.h"
@@ -104,6 +105,8 @@ class Core {
   Upstreams upstreams_;
   runtime::Broadcast<GatewayEvent> events_;
   runtime::Mpsc<Tick> ticks_;
+  runtime::Counter& turns_at_once_;
+  runtime::Counter& turns_in_line_;
   http::Client prober_;  // apart from requests, so that no probe waits behind one
   mutable std::mutex mutex_;
   std::shared_ptr<const Routing> latest_;  // guarded by mutex_
