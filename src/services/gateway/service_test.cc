@@ -292,6 +292,22 @@ TEST_F(GatewayService, AnEncodedBodyIsJudgedBeforeItGoesOn) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(first_.request.find("POST"), std::string::npos);
 }
 
+TEST_F(GatewayService, CountsTurns) {
+  start({&first_});
+  for (int i = 0; i < 3; ++i) get("/");
+  EXPECT_TRUE(has_metric(R"(gateway_turns_total{service="svc-gateway",way="bypass"} 3)"));
+  EXPECT_TRUE(has_metric(R"(gateway_turns_total{service="svc-gateway",way="queued"} 0)"));
+}
+
+TEST_F(GatewayService, WorkersThatFailAreStartedAgain) {
+  start({&first_}, "", {"safety.danger_ok=true", "gateway.debug.fail_workers=3"});
+  world_.run_for(5s);
+  EXPECT_TRUE(has_metric(R"(tasks_restarted_total{service="svc-gateway",kind="worker"} 3)"));
+  EXPECT_TRUE(has_metric(R"(gateway_workers{service="svc-gateway"} 2)"));
+  EXPECT_TRUE(has_metric(R"(gateway_degraded{service="svc-gateway"} 0)"));
+  EXPECT_EQ(get("/").status, 200);
+}
+
 TEST_F(GatewayService, StopsWithNothingLeft) {
   start({&first_, &second_});
   for (int i = 0; i < 4; ++i) get("/");
