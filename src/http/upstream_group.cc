@@ -107,7 +107,9 @@ UpstreamMember& UpstreamGroup::least_busy(Positions among) noexcept {
     if (in_flight == fewest) equals |= bit(position);
   }
   if (!std::has_single_bit(equals)) {
-    const std::uint32_t turn = turn_.fetch_add(1, std::memory_order_relaxed);
+    // Not one step: a turn that two cores take at once is evened out by what they have in flight.
+    const std::uint32_t turn = turn_.load(std::memory_order_relaxed);
+    turn_.store(turn + 1, std::memory_order_relaxed);
     const std::uint32_t skipped = turn % static_cast<std::uint32_t>(std::popcount(equals));
     for (std::uint32_t i = 0; i < skipped; ++i) equals &= equals - 1;
   }
