@@ -1,10 +1,10 @@
 #include "http/upstream_group.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cassert>
 #include <chrono>
-#include <deque>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -211,10 +211,14 @@ platform::Task<void> UpstreamGroup::probe(Client* client) {
   const platform::TimePoint now = platform::Executor::current()->now();
   for (const auto& member : members_) member->refresh(now);
   if (policy_.probe.path.empty()) co_return;
-  std::deque<runtime::Background<bool>> asking;
-  for (const auto& member : members_) asking.emplace_back(probe_member(client, member.get()));
+  std::array<std::optional<runtime::Background<bool>>, kMembers> asking;
+  for (const auto& member : members_) {
+    asking[member->position()].emplace(probe_member(client, member.get()));
+  }
   // Each has a deadline of its own.
-  for (auto& one : asking) co_await runtime::wait_for(one.finished(), runtime::Deadline());
+  for (auto& one : asking) {
+    if (one) co_await runtime::wait_for(one->finished(), runtime::Deadline());
+  }
 }
 
 bool UpstreamGroup::set_drained(std::string_view member, bool drained) noexcept {
