@@ -68,6 +68,7 @@ inline constexpr std::array<runtime::ChannelDecl, 7> kChannels = {
     kWork, kSched, kDemand, kMetricsTick, kEvents, kit::kShutdownChannel, kit::kConfigChannel};
 inline constexpr std::array<runtime::LockDecl, 1> kLocks = {
     {{"tenants", 1, "who was seen lately, and their quanta"}}};
+inline constexpr const runtime::LockDecl& kTenantsLock = kLocks[0];
 inline constexpr runtime::Wires kWires{"svc-gateway", kTasks, kChannels, kLocks};
 
 }  // namespace ron::gateway
