@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "http/client.h"
 #include "platform/host.h"
 #include "runtime/broadcast.h"
+#include "runtime/lock.h"
 #include "runtime/meter.h"
 #include "runtime/mpsc.h"
 #include "runtime/shutdown.h"
@@ -25,6 +25,7 @@
 #include "services/gateway/health.h"
 #include "services/gateway/routing.h"
 #include "services/gateway/upstreams.h"
+#include "services/gateway/wires.h"
 #include "services/gateway/worker_faults.h"
 #include "services/kit/capability_gate.h"
 #include "services/kit/service.h"
@@ -108,8 +109,8 @@ class Core {
   runtime::Counter& turns_at_once_;
   runtime::Counter& turns_in_line_;
   http::Client prober_;  // apart from requests, so that no probe waits behind one
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Routing> latest_;  // guarded by mutex_
+  mutable runtime::Lock lock_{kRoutingLock};
+  std::shared_ptr<const Routing> latest_;  // guarded by lock_
   std::atomic<std::uint64_t> routing_version_ = 0;
   std::vector<std::unique_ptr<Loop>> loops_;
 };

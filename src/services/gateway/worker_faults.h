@@ -4,45 +4,45 @@
 // Any thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <mutex>
-#include <utility>
 
-#include "runtime/shutdown.h"
+#include "runtime/watch_state.h"
 
 namespace ron::gateway {
 
 class WorkerFaults {
  public:
   // This many in all, those of before included.
-  void ask_for(std::uint64_t total) {
-    runtime::Shutdown call;
-    {
-      const std::lock_guard lock(mutex_);
-      if (total <= wanted_) return;
-      wanted_ = total;
-      std::swap(call, call_);
-    }
-    call.trigger(runtime::StopReason::Failure);
-  }
+  void ask_for(std::uint64_t total) { wanted_.set(total); }
+
   // True: the caller is one of them.
   [[nodiscard]] bool take() {
-    const std::lock_guard lock(mutex_);
-    if (failed_ == wanted_) return false;
-    ++failed_;
-    return true;
-  }
-  // Triggered when more are asked for. Had before take() says no, it misses nobody.
-  [[nodiscard]] runtime::Shutdown call() const {
-    const std::lock_guard lock(mutex_);
-    return call_;
+    const std::uint64_t wanted = wanted_.get().value;
+    std::uint64_t failed = failed_.load(std::memory_order_relaxed);
+    while (failed < wanted) {
+      if (failed_.compare_exchange_weak(failed, failed + 1, std::memory_order_relaxed)) return true;
+    }
+    return false;
   }
 
+  // For a wait: ready when somebody has asked since it was made. Made before take() says no, it
+  // misses nobody.
+  class Asked {
+   public:
+    explicit Asked(WorkerFaults& faults) : state_(&faults.wanted_), seen_(state_->get().version) {}
+    runtime::Poll poll(platform::Waiter& waiter) { return state_->poll_changed(seen_, waiter); }
+    void forget(platform::Waiter& waiter) noexcept { state_->forget(waiter); }
+
+   private:
+    runtime::WatchState<std::uint64_t>* state_;
+    std::uint64_t seen_;
+  };
+  [[nodiscard]] Asked asked() { return Asked(*this); }
+
  private:
-  mutable std::mutex mutex_;
-  std::uint64_t wanted_ = 0;  // guarded by mutex_, as the rest
-  std::uint64_t failed_ = 0;
-  runtime::Shutdown call_;
+  runtime::WatchState<std::uint64_t> wanted_{0};
+  std::atomic<std::uint64_t> failed_{0};
 };
 
 }  // namespace ron::gateway

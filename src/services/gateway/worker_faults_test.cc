@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "platform/wait.h"
+
 namespace ron::gateway {
 namespace {
 
@@ -10,25 +12,31 @@ TEST(WorkerFaults, NobodyFailsWhoWasNotAskedTo) {
   EXPECT_FALSE(faults.take());
   faults.ask_for(0);
   EXPECT_FALSE(faults.take());
-  EXPECT_FALSE(faults.call().requested());
 }
 
 TEST(WorkerFaults, AsManyFailAsWereAskedForInAll) {
   WorkerFaults faults;
-  const runtime::Shutdown first = faults.call();
   faults.ask_for(2);
-  EXPECT_TRUE(first.requested());
   EXPECT_TRUE(faults.take());
   EXPECT_TRUE(faults.take());
   EXPECT_FALSE(faults.take());
-  const runtime::Shutdown second = faults.call();
   faults.ask_for(2);  // a reload with the same number asks for nothing
-  EXPECT_FALSE(second.requested());
   EXPECT_FALSE(faults.take());
   faults.ask_for(3);
-  EXPECT_TRUE(second.requested());
   EXPECT_TRUE(faults.take());
   EXPECT_FALSE(faults.take());
+}
+
+TEST(WorkerFaults, WhoWaitsIsTold) {
+  WorkerFaults faults;
+  WorkerFaults::Asked before = faults.asked();
+  faults.ask_for(1);
+  platform::Parker parker;
+  platform::Waiter waiter(parker);
+  EXPECT_EQ(before.poll(waiter), runtime::Poll::Ready);
+  WorkerFaults::Asked after = faults.asked();
+  EXPECT_EQ(after.poll(waiter), runtime::Poll::Pending);
+  after.forget(waiter);
 }
 
 }  // namespace
