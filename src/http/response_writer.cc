@@ -17,7 +17,13 @@ constexpr std::size_t kByReferenceBytes =
 
 constexpr std::string_view kCrlf = "\r\n";
 
+using base::Code;
 using Ended = PeerWatch::Ended;
+
+// The head has not left yet, and somebody is there to hear why it will not.
+bool can_be_told(base::ByteView head, const base::Error& error) noexcept {
+  return !head.empty() && error.code != Code::Canceled;
+}
 
 // Counts an event stream for as long as it is open.
 class OpenStream {
@@ -84,11 +90,16 @@ platform::Task<WireEnd> ResponseWriter::send(RequestWork* work, Response* respon
   if (text.empty()) co_return WireEnd::Closed;
   const base::ByteView head = base::as_bytes(text);
   if (head_only) co_return co_await send_memory(work, head, {}, nullptr);
-  if (auto* sized = std::get_if<SizedBody>(&response->body)) {
-    co_return co_await send_sized(work, head, sized);
-  }
-  if (auto* streamed = std::get_if<StreamedBody>(&response->body)) {
-    co_return co_await send_streamed(work, head, streamed->source.get(), framing);
+  auto* const sized = std::get_if<SizedBody>(&response->body);
+  auto* const streamed = std::get_if<StreamedBody>(&response->body);
+  if (sized != nullptr || streamed != nullptr) {
+    EarlyFailure early;
+    const WireEnd end = co_await (
+        sized != nullptr ? send_sized(work, head, sized, &early)
+                         : send_streamed(work, head, streamed->source.get(), framing, &early));
+    if (!early) co_return end;
+    *response = Response::error(*early, work->request.corr_id);
+    co_return co_await send(work, response);
   }
   if (auto* events = std::get_if<EventBody>(&response->body)) {
     co_return co_await send_events(work, head, events->source.get(), framing);
@@ -128,31 +139,33 @@ platform::Task<WireEnd> ResponseWriter::write(RequestWork* work, Wire::Spans spa
   co_return co_await wire_.write(spans, work->settings->write_timeout);
 }
 
-platform::Task<std::optional<base::ByteView>> ResponseWriter::next_piece(RequestWork* work,
-                                                                         BodySource* source,
-                                                                         base::ByteView* head) {
+platform::Task<base::Result<base::ByteView>> ResponseWriter::next_piece(RequestWork* work,
+                                                                        BodySource* source,
+                                                                        base::ByteView* head) {
   runtime::Background<base::Result<base::ByteView>> pending(source->next());
   if (!pending.done()) {
     if (head != nullptr && !head->empty()) {
       const WireEnd end = co_await write(work, {std::exchange(*head, {})});
-      if (end != WireEnd::None) co_return std::nullopt;
+      if (end != WireEnd::None) co_return base::fail(Code::Canceled, "the client does not read");
     }
     const Ended ended = co_await peer_.wait(&pending, nullptr, runtime::Deadline());
     if (ended == Ended::PeerLeft) {
       loop_.clients_gone.add();
-      co_return std::nullopt;
+      co_return base::fail(Code::Canceled, "the client left");
     }
   }
-  const base::Result<base::ByteView> piece = pending.take();
-  co_return piece ? std::optional(*piece) : std::nullopt;
+  co_return pending.take();
 }
 
 platform::Task<WireEnd> ResponseWriter::send_sized(RequestWork* work, base::ByteView head,
-                                                   SizedBody* body) {
+                                                   SizedBody* body, EarlyFailure* early) {
   std::uint64_t left = body->length;
   while (left > 0 || !head.empty()) {
-    std::optional<base::ByteView> piece = base::ByteView();
+    base::Result<base::ByteView> piece = base::ByteView();
     if (left > 0) piece = co_await next_piece(work, body->source.get(), nullptr);
+    if (!piece && can_be_told(head, piece.error())) {
+      *early = std::make_unique<base::Error>(std::move(piece.error()));
+    }
     if (!piece || piece->size() > left || (left > 0 && piece->empty())) co_return WireEnd::Closed;
     left -= piece->size();
     const WireEnd end = co_await write(work, {head, *piece});
@@ -172,10 +185,14 @@ platform::Task<WireEnd> ResponseWriter::send_piece(RequestWork* work, base::Byte
 }
 
 platform::Task<WireEnd> ResponseWriter::send_streamed(RequestWork* work, base::ByteView head,
-                                                      BodySource* source, Framing framing) {
+                                                      BodySource* source, Framing framing,
+                                                      EarlyFailure* early) {
   std::uint64_t sent = 0;
   for (;;) {
-    const std::optional<base::ByteView> piece = co_await next_piece(work, source, &head);
+    base::Result<base::ByteView> piece = co_await next_piece(work, source, &head);
+    if (!piece && can_be_told(head, piece.error())) {
+      *early = std::make_unique<base::Error>(std::move(piece.error()));
+    }
     if (!piece) co_return WireEnd::Closed;
     const WireEnd end = co_await send_piece(work, head, *piece, framing);
     if (end != WireEnd::None) co_return end;

@@ -20,6 +20,12 @@ Task<Response> streamed(std::deque<std::string> pieces) {
   co_return response;
 }
 
+Task<Response> sized(std::deque<std::string> pieces, std::uint64_t length) {
+  Response response(200);
+  response.body = SizedBody{std::make_unique<ListSource>(std::move(pieces)), length};
+  co_return response;
+}
+
 // Gives a piece whenever the test says so, and counts what it was asked for.
 struct Tap {
   platform::Event ready;
@@ -79,6 +85,8 @@ class ResponseWriterTest : public ServerTest {
     server_->get("/", hello);
     server_->get("/pieces", [](Request*) { return streamed({"one", "two"}); });
     server_->get("/broken", [](Request*) { return streamed({"one", "fail"}); });
+    server_->get("/bad", [](Request*) { return streamed({"fail"}); });
+    server_->get("/bad-sized", [](Request*) { return sized({"fail"}, 3); });
     server_->get("/tap", [this](Request*) { return tapped(&tap_); });
     server_->get("/events", [this](Request*) { return tapped_events(&tap_); });
     start();
@@ -131,6 +139,16 @@ TEST_F(ResponseWriterTest, ASourceThatFailsNeverLooksWhole) {
   old->send("GET /broken HTTP/1.0\r\n\r\n");
   EXPECT_TRUE(old->wait_closed());
   EXPECT_TRUE(old->reset);
+}
+
+TEST_F(ResponseWriterTest, ASourceThatFailsAtOnceIsAnError) {
+  for (const char* path : {"/bad", "/bad-sized"}) {
+    const auto client = connect();
+    const Answer answer = client->ask(get(path));
+    EXPECT_EQ(answer.status, 502) << path;
+    EXPECT_NE(answer.body.find("\"IntegrityFail\""), std::string::npos) << answer.body;
+    EXPECT_EQ(client->ask(get("/")).body, "hello");  // nothing was cut
+  }
 }
 
 TEST_F(ResponseWriterTest, HeadSaysNothingOfAnUnknownLength) {

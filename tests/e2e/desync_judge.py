@@ -19,8 +19,7 @@ from desync_run import then_is_right
 from desync_table import BAD, OWN, mark
 
 HOP_BY_HOP = {"keep-alive", "te", "trailer", "upgrade"}
-SAID_BY_THE_PROXY = ("host", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
-                     "forwarded", "x-corr-id")
+SAID_BY_THE_PROXY = ("host", "x-forwarded-for", "x-forwarded-proto", "forwarded", "x-corr-id")
 
 
 class Answers:
@@ -141,6 +140,8 @@ def form(seen):
     for name in SAID_BY_THE_PROXY:
         if counts[name] != 1:
             yield f"broken: {name} is there {counts[name]} times"
+    if counts["x-forwarded-host"] > 1:  # none if the client named none, as it may in HTTP/1.0
+        yield "broken: x-forwarded-host twice"
 
 
 def judge(run, upstreams):

@@ -131,8 +131,8 @@ def chunks(t):
     t.right("chunk in capitals, with zeros", chunked(f"00{size.upper()}\r\n{GOOD}\r\n{LAST_CHUNK}"))
     t.right("chunk with an extension", chunked(f"{size};a=b\r\n{GOOD}\r\n{LAST_CHUNK}"))
     t.right("a trailer", chunked(f"{chunk(GOOD)}0\r\nX-Smuggled: {BAD}\r\n\r\n"))
-    t.right("trailers that frame", chunked(
-        f"{chunk(GOOD)}0\r\nContent-Length: 3\r\nSet-Cookie: {BAD}\r\n\r\n"))
+    t.breaks("a trailer that frames",
+             chunked(f"{chunk(GOOD)}0\r\nContent-Length: 3\r\nX-A: {BAD}\r\n\r\n"))
     text = chunked(CHUNKS)
     t.right("in pieces", [piece for at in range(0, len(text), 40)
                           for piece in (text[at:at + 40], PAUSE)])
