@@ -11,6 +11,7 @@ gets the script; two `n` must get their own answers, whatever the script left be
 """
 
 import concurrent.futures
+import itertools
 import socket
 import struct
 import threading
@@ -47,14 +48,14 @@ class Scripted:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
-        while True:
+        for connection in itertools.count():
             try:
                 peer, _ = self.listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
+            threading.Thread(target=self._serve, args=(peer, connection), daemon=True).start()
 
-    def _serve(self, peer):
+    def _serve(self, peer, connection):
         unread = b""
         with peer:
             try:
@@ -66,13 +67,13 @@ class Scripted:
                             request, unread = parser.read_request(unread)
                         except parser.Unfinished:
                             break
-                        self._answer(peer, request)
+                        self._answer(peer, request, connection)
             except (OSError, parser.Malformed):
                 pass
 
-    def _answer(self, peer, request):
+    def _answer(self, peer, request, connection):
         asked = MARK.search(request.target)[0]
-        self.served.append((peer.fileno(), asked))
+        self.served.append((connection, asked))
         if asked[0] != "o":
             peer.sendall(saw(asked, "scripted", request.method == "HEAD"))
             return

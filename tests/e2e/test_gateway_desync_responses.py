@@ -74,7 +74,7 @@ class HostileResponses(unittest.TestCase):
         self.assertEqual([letter for _, letter in first], ["t", "o", "n", "n"])
         self.assertEqual(len({connection for connection, _ in first}), 1, first)
         self.assertEqual(second[0][0], second[1][0], second)
-        self.assertNotEqual(second[1], second[2], second)
+        self.assertNotEqual(second[1][0], second[2][0], second)
 
 
 class ProxiesThatMustBeCaught(unittest.TestCase):
