@@ -1,5 +1,6 @@
 #include "http/response_writer.h"
 
+#include <cassert>
 #include <optional>
 #include <string>
 #include <utility>
@@ -49,6 +50,19 @@ ResponseWriter::Framing ResponseWriter::framing_of(const RequestWork& work,
 std::string_view ResponseWriter::render_head(RequestWork& work, const Response& response,
                                              Framing framing, bool framed) {
   HeadBuffer out(work.head_out);
+  append_head(out, work, response, framing, framed);
+  if (out.ok()) return out.view();
+  // The lines of an upstream may be many.
+  work.large_head.resize(work.head_out.size() + response.lines.size() +
+                         response.prepared_lines.size());
+  HeadBuffer large(work.large_head);
+  append_head(large, work, response, framing, framed);
+  assert(large.ok());
+  return large.view();
+}
+
+void ResponseWriter::append_head(HeadBuffer& out, const RequestWork& work, const Response& response,
+                                 Framing framing, bool framed) {
   out.append("HTTP/1.1 ");
   out.append(static_cast<std::uint64_t>(response.status));
   out.append(" ");
@@ -74,7 +88,6 @@ std::string_view ResponseWriter::render_head(RequestWork& work, const Response& 
     out.append(response.prepared_lines);
     out.append(kCrlf);
   }
-  return out.ok() ? out.view() : std::string_view();
 }
 
 platform::Task<WireEnd> ResponseWriter::send(RequestWork* work, Response* response) {
@@ -86,9 +99,7 @@ platform::Task<WireEnd> ResponseWriter::send(RequestWork* work, Response* respon
   }
   const auto* shared = std::get_if<SharedBody>(&response->body);
   const bool framed = shared != nullptr && !head_only && shared->framed.size() >= kByReferenceBytes;
-  const std::string_view text = render_head(*work, *response, framing, framed);
-  if (text.empty()) co_return WireEnd::Closed;
-  const base::ByteView head = base::as_bytes(text);
+  const base::ByteView head = base::as_bytes(render_head(*work, *response, framing, framed));
   if (head_only) co_return co_await send_memory(work, head, {}, nullptr);
   auto* const sized = std::get_if<SizedBody>(&response->body);
   auto* const streamed = std::get_if<StreamedBody>(&response->body);

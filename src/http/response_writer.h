@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/result.h"
 #include "http/loop_context.h"
+#include "http/message.h"
 #include "http/peer_watch.h"
 #include "http/response.h"
 #include "http/wire.h"
@@ -37,6 +38,8 @@ class ResponseWriter {
   // The head; with `framed`, only what comes before the prepared lines.
   std::string_view render_head(RequestWork& work, const Response& response, Framing framing,
                                bool framed);
+  void append_head(HeadBuffer& out, const RequestWork& work, const Response& response,
+                   Framing framing, bool framed);
 
   platform::Task<WireEnd> send_memory(RequestWork* work, base::ByteView head, base::ByteView bytes,
                                       const platform::SendMemory* memory);

@@ -37,6 +37,8 @@ class Answers:
         except parser.Malformed as error:
             self.findings.append(f"answer: {error}")
             return
+        if message.reads and not outcome.received:
+            self.findings.append("answer: there was none")
         if rest:
             self.findings.append(f"answer: cut in {rest[:120]!r}")
         for number, response in enumerate(responses):

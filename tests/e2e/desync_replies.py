@@ -7,6 +7,7 @@ as bytes of that client's body. Behind its script the upstream goes on as if not
 import dataclasses
 
 from desync_table import BAD, LAST_CHUNK, OWN, chunk
+from strict_table import MAX_FIELDS, MAX_HEAD
 
 CLOSE, RESET, PAUSE = "close", "reset", "pause"  # steps of a script besides bytes
 GOOD = f"saw {OWN}"
@@ -268,7 +269,13 @@ def fields(t):
             fields=(("content-encoding", "gzip"),))
     t.right("obs-text", sized(GOOD, "X-A: \xff\x80"), fields=(("x-a", "\xff\x80"),))
     t.right("an empty field", sized(GOOD, "X-A:"), fields=(("x-a", ""),))
-    t.right("fifty fields", sized(GOOD, *["X-A: b"] * 50), fields=(("x-a", "b"),) * 50)
+    most = MAX_FIELDS - 1  # one is the length
+    t.right("as many as there may be", sized(GOOD, *["X-A: b"] * most),
+            fields=(("x-a", "b"),) * most)
+    room = MAX_HEAD - len(sized("", "X-A: "))
+    for spare in (0, 100, 300, 1000):
+        t.either(f"{spare} bytes less than the longest head",
+                 sized(GOOD, "X-A: " + "b" * (room - spare)))
 
 
 GROUPS = (lengths, chunks, endings, too_much, interim, heads, fields)
