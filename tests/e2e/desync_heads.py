@@ -2,6 +2,7 @@
 
 from desync_framing import CONTROLS
 from desync_table import BAD, OWN, SMUGGLED, head, post, sized
+from strict_table import MAX_FIELDS, MAX_HEAD
 
 TARGET = f"/UP/{OWN}"
 
@@ -174,7 +175,11 @@ def fields(t):
     t.refused("field: 1000 of them", head(*["X-A: b"] * 1000))
     t.refused("field: 100 KiB in one", head(f"X-A: {'b' * 100000}"))
     t.refused("field: 100 KiB in one name", head(f"{'b' * 100000}: {BAD}"))
-    t.must("field: as many as there may be", head(*["X-A: b"] * 50))
+    t.must("field: as many as there may be", head(*["X-A: b"] * (MAX_FIELDS - 1)))
+    room = MAX_HEAD - len(head("X-A: "))
+    for spare in (0, 100, 300, 1000):
+        t.read(f"field: {spare} bytes less than the longest head",
+               head("X-A: " + "b" * (room - spare)))
     t.must("field: obs-text", head("X-A: \xff\x80"))
     t.must("field: empty", head("X-A:"))
     t.must("field: a request in a value", head(f"X-A: GET /UP/{OWN} HTTP/1.1"))

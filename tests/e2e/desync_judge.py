@@ -19,8 +19,7 @@ from desync_run import then_is_right
 from desync_table import BAD, OWN, mark
 
 HOP_BY_HOP = {"keep-alive", "te", "trailer", "upgrade"}
-SAID_BY_THE_PROXY = ("host", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
-                     "forwarded", "x-corr-id")
+SAID_BY_THE_PROXY = ("host", "x-forwarded-for", "x-forwarded-proto", "forwarded", "x-corr-id")
 
 
 class Answers:
@@ -38,6 +37,8 @@ class Answers:
         except parser.Malformed as error:
             self.findings.append(f"answer: {error}")
             return
+        if message.reads and not outcome.received:
+            self.findings.append("answer: there was none")
         if rest:
             self.findings.append(f"answer: cut in {rest[:120]!r}")
         for number, response in enumerate(responses):
@@ -141,6 +142,8 @@ def form(seen):
     for name in SAID_BY_THE_PROXY:
         if counts[name] != 1:
             yield f"broken: {name} is there {counts[name]} times"
+    if counts["x-forwarded-host"] > 1:  # none if the client named none, as it may in HTTP/1.0
+        yield "broken: x-forwarded-host twice"
 
 
 def judge(run, upstreams):

@@ -38,7 +38,9 @@ function serve(name, options) {
   server.headersTimeout = 0;
   server.on('clientError', (error, socket) => {
     const raw = error.rawPacket ? error.rawPacket.toString('latin1') : '';
-    if (error.code !== 'ECONNRESET') say({server: name, error: error.code || String(error), raw});
+    // A proxy that left in the middle is told of by the request that it left.
+    const left = ['ECONNRESET', 'HPE_INVALID_EOF_STATE'].includes(error.code);
+    if (!left) say({server: name, error: error.code || String(error), raw});
     socket.destroy();
   });
   return new Promise((ready) => server.listen(0, '127.0.0.1', () => ready(server.address().port)));

@@ -8,8 +8,11 @@ import dataclasses
 import re
 
 TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-REQUEST_LINE = re.compile(
-    rf"({TOKEN}) (\*|/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{{2}})*) HTTP/1\.1")
+# Browsers send more than RFC 3986 allows; a space, a fragment, a backslash of a path or half an
+# escape are read differently here and there.
+PATH = r"/(?:[!-~](?<![#%?\\])|%[0-9A-Fa-f]{2})*"
+QUERY = r"\?(?:[!-~](?<!#))*"
+REQUEST_LINE = re.compile(rf"({TOKEN}) (\*|{PATH}(?:{QUERY})?) HTTP/1\.1")
 STATUS_LINE = re.compile(r"HTTP/1\.1 ([1-5][0-9][0-9]) [\t\x20-\x7e\x80-\xff]*")
 FIELD = re.compile(
     rf"({TOKEN}): ?((?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?)")

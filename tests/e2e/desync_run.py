@@ -5,6 +5,7 @@ Behind each comes an honest request of another client, marked with a `t`: whatev
 left behind on a connection to the upstream would be that one's answer.
 """
 
+import contextlib
 import dataclasses
 import random
 import socket
@@ -14,6 +15,7 @@ import desync_parser as parser
 import ron
 
 TIMEOUT_S = 15 * ron.SLOW
+QUIET_S = 3 * ron.SLOW  # then the client says that it has no more to send
 
 
 @dataclasses.dataclass
@@ -32,25 +34,47 @@ def cut(sent, pieces):
     return [sent[first:last] for first, last in zip(ends, ends[1:])]
 
 
-def talk(address, sent, pieces=1):
-    """Sends everything, says that there is no more, and reads to the end."""
+def is_last(received):
+    """The last answer is there and says that the connection ends."""
+    try:
+        responses, rest = parser.read_responses(bytes(received))
+    except parser.Malformed:
+        return False
+    return bool(responses) and not rest and responses[-1].get("connection") == "close"
+
+
+def read(client, received, timeout, until=lambda _: False):
+    """Reads to the end: whether it came. Stops before that when `until` says so."""
+    client.settimeout(timeout)
+    try:
+        while piece := client.recv(1 << 16):
+            received += piece
+            if until(received):
+                return False
+    except ConnectionError:
+        pass
+    except TimeoutError:
+        return False
+    return True
+
+
+def talk(address, sent, pieces=1, quiet=QUIET_S):
+    """Sends everything and reads to the end. A client says that it has no more to send when it was
+    told to, after a `quiet` while, or at once if that is 0."""
+    received = bytearray()
     with socket.create_connection(address, timeout=TIMEOUT_S) as client:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        received = bytearray()
         try:
             for piece in cut(sent, pieces):
                 client.sendall(piece)
-            client.shutdown(socket.SHUT_WR)
         except OSError:
             pass  # it was refused before it was all sent; the answer may still be there
-        try:
-            while piece := client.recv(1 << 16):
-                received += piece
-        except ConnectionError:
-            pass
-        except TimeoutError:
-            return bytes(received), False
-    return bytes(received), True
+        ended = quiet > 0 and read(client, received, quiet, is_last)
+        if not ended:
+            with contextlib.suppress(OSError):
+                client.shutdown(socket.SHUT_WR)
+            ended = read(client, received, TIMEOUT_S)
+    return bytes(received), ended
 
 
 def honest(prefix, mark):
@@ -62,9 +86,10 @@ class Run:
     """All `messages` through the proxy at `address` to each of the `prefixes`; the upstreams are
     asked at the same time, each for one message at a time, which is sent in so many `pieces`."""
 
-    def __init__(self, address, prefixes, messages, pieces=1):
+    def __init__(self, address, prefixes, messages, pieces=1, quiet=QUIET_S):
         self.address = address
         self.pieces = pieces
+        self.quiet = quiet
         self.messages = messages
         self.outcomes = {prefix: [Outcome() for _ in messages] for prefix in prefixes}
         self.failures = []
@@ -82,8 +107,10 @@ class Run:
             for number, message in enumerate(self.messages):
                 outcome = self.outcomes[prefix][number]
                 sent = message.sent(prefix, number)
-                outcome.received, outcome.ended = talk(self.address, sent, self.pieces)
-                outcome.then, _ = talk(self.address, honest(prefix, f"t{number:04d}"))
+                quiet = self.quiet if message.reads else 0
+                outcome.received, outcome.ended = talk(self.address, sent, self.pieces, quiet)
+                behind = honest(prefix, f"t{number:04d}")
+                outcome.then, _ = talk(self.address, behind, quiet=self.quiet)
         except Exception as error:  # noqa: BLE001: told by the thread that waits
             self.failures.append(error)
 

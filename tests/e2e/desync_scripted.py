@@ -11,6 +11,7 @@ gets the script; two `n` must get their own answers, whatever the script left be
 """
 
 import concurrent.futures
+import itertools
 import socket
 import struct
 import threading
@@ -19,12 +20,12 @@ import desync_parser as parser
 import desync_replies as replies
 import ron
 from desync_judge import is_envelope
-from desync_run import talk
+from desync_run import QUIET_S, talk
 from desync_seen import saw
 from desync_table import BAD, MARK, NEXT, fill, mark
 
 PAUSE_S = 0.03
-CLIENTS = 8  # scripts at a time
+AT_ONCE = 8  # scripts
 FAILURES = {502: {"UpstreamFail"}, 504: {"Timeout"}}
 
 
@@ -41,19 +42,20 @@ class Scripted:
         self.number = number
         self.prefix = prefix_of(number)
         self.played = threading.Event()  # the script came to its end once
+        self.served = []  # (connection, marker) of each request, in order
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.address = self.listener.getsockname()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
-        while True:
+        for connection in itertools.count():
             try:
                 peer, _ = self.listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
+            threading.Thread(target=self._serve, args=(peer, connection), daemon=True).start()
 
-    def _serve(self, peer):
+    def _serve(self, peer, connection):
         unread = b""
         with peer:
             try:
@@ -65,12 +67,13 @@ class Scripted:
                             request, unread = parser.read_request(unread)
                         except parser.Unfinished:
                             break
-                        self._answer(peer, request)
+                        self._answer(peer, request, connection)
             except (OSError, parser.Malformed):
                 pass
 
-    def _answer(self, peer, request):
+    def _answer(self, peer, request, connection):
         asked = MARK.search(request.target)[0]
+        self.served.append((connection, asked))
         if asked[0] != "o":
             peer.sendall(saw(asked, "scripted", request.method == "HEAD"))
             return
@@ -95,23 +98,31 @@ class Scripted:
         self.listener.close()
 
 
-def ask(proxy, upstream, letter, method="GET"):
-    target = f"/{upstream.prefix}/{letter}{upstream.number:04d}"
-    length = "Content-Length: 0\r\n" if method == "POST" else ""
-    return talk(proxy, f"{method} {target} HTTP/1.1\r\nHost: test\r\n{length}"
-                       "Connection: close\r\n\r\n".encode())
+class Clients:
+    """Of one upstream, through the proxy at this address; see desync_run.talk for `quiet`."""
+
+    def __init__(self, proxy, upstream, quiet):
+        self.proxy = proxy
+        self.upstream = upstream
+        self.quiet = quiet
+
+    def ask(self, letter, method="GET"):
+        target = f"/{self.upstream.prefix}/{letter}{self.upstream.number:04d}"
+        length = "Content-Length: 0\r\n" if method == "POST" else ""
+        return talk(self.proxy, f"{method} {target} HTTP/1.1\r\nHost: test\r\n{length}"
+                                "Connection: close\r\n\r\n".encode(), quiet=self.quiet)
 
 
-def findings(proxy, upstream):
-    """Plays one script through the proxy at this address."""
-    before, _ = ask(proxy, upstream, "t")
+def findings(clients, upstream):
+    """Plays one script."""
+    before, _ = clients.ask("t")
     if not is_own(before, "t%04d" % upstream.number):
         yield f"next: the first client was told {before[:120]!r}"
-    received, ended = ask(proxy, upstream, "o", upstream.reply.method)
+    received, ended = clients.ask("o", upstream.reply.method)
     upstream.played.wait(ron.REPLY_S)
     yield from verdict(upstream, received, ended)
     for _ in range(2):
-        received, _ = ask(proxy, upstream, "n")
+        received, _ = clients.ask("n")
         if not is_own(received, mark(NEXT, upstream.number)):
             yield f"next: {received[:200]!r}"
 
@@ -176,8 +187,11 @@ def difference(upstream, response):
             yield f"wrong: {name} twice"
 
 
-def play(proxy, upstreams):
+def play(proxy, upstreams, quiet=QUIET_S):
     """{reply's name: findings} of all scripts, several at a time."""
-    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
-        found = pool.map(lambda upstream: list(findings(proxy, upstream)), upstreams)
+    def work(upstream):
+        return list(findings(Clients(proxy, upstream, quiet), upstream))
+
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        found = pool.map(work, upstreams)
         return {upstream.reply.name: each for upstream, each in zip(upstreams, found) if each}

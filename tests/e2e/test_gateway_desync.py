@@ -31,8 +31,8 @@ def routes(upstreams):
             for prefix, upstream in upstreams.by_prefix.items()]
 
 
-def verdicts(address, upstreams, messages, pieces=1):
-    run = desync_run.Run(address, list(upstreams.by_prefix), messages, pieces)
+def verdicts(address, upstreams, messages, **how):
+    run = desync_run.Run(address, list(upstreams.by_prefix), messages, **how)
     desync_run.settle([*upstreams.by_prefix.values(), *upstreams.behind.values()])
     return run, desync_judge.judge(run, upstreams)
 
@@ -53,7 +53,8 @@ class HostileRequests(unittest.TestCase):
         cls.addClassCleanup(cls.upstreams.close)
         cls.server = gateway.Server(routes(cls.upstreams), KEYS)
         cls.addClassCleanup(cls.server.close)
-        cls.sent, cls.found = verdicts(cls.server.address, cls.upstreams, cls.messages, cls.pieces)
+        cls.sent, cls.found = verdicts(cls.server.address, cls.upstreams, cls.messages,
+                                       pieces=cls.pieces)
 
     def test_the_table_is_large_and_its_names_are_unique(self):
         names = [message.name for message in self.messages]
@@ -101,7 +102,7 @@ class ProxiesThatMustBeCaught(unittest.TestCase):
         proxy = proxy_class({prefix: upstream.address
                              for prefix, upstream in upstreams.by_prefix.items()})
         self.addCleanup(proxy.close)
-        return verdicts(proxy.address, upstreams, desync_table.build(*groups))[1]
+        return verdicts(proxy.address, upstreams, desync_table.build(*groups), quiet=0.2)[1]
 
     def test_one_that_copies_bytes(self):
         found = self.found(desync_naive.Pipe, ["py", "nl", "ha", "rw"],

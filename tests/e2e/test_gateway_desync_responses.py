@@ -46,17 +46,35 @@ class HostileResponses(unittest.TestCase):
         replies = desync_replies.build()
         for at in range(0, len(replies), ROUTES):
             with Stage(replies[at:at + ROUTES]) as stage:
-                routes = [{"prefix": "/" + upstream.prefix, "open": True,
-                           "upstream": "http://%s:%d" % upstream.address}
-                          for upstream in stage.upstreams]
-                # One core: whoever comes next takes the connection that was used before.
-                with gateway.Server(routes, KEYS, cores=1) as server:
-                    found = desync_scripted.play(server.address, stage.upstreams)
-                    with server.connect() as connection:
-                        self.assertEqual(connection.ask("GET", "/healthz").status, 200)
+                found = self.found(stage)
             for name, findings in found.items():
                 with self.subTest(reply=name):
                     self.fail("; ".join(findings))
+
+    def found(self, stage):
+        routes = [{"prefix": "/" + upstream.prefix, "open": True,
+                   "upstream": "http://%s:%d" % upstream.address} for upstream in stage.upstreams]
+        # One core: whoever comes next takes the connection that was used before.
+        with gateway.Server(routes, KEYS, cores=1) as server:
+            found = desync_scripted.play(server.address, stage.upstreams)
+            with server.connect() as connection:
+                self.assertEqual(connection.ask("GET", "/healthz").status, 200)
+        return found
+
+    def test_a_connection_that_is_in_order_serves_all_clients(self):
+        """Else nothing could be left behind for the next."""
+        def two(table):
+            table.right("in order", desync_replies.sized(desync_replies.GOOD))
+            table.right("out of order", desync_replies.sized(desync_replies.GOOD) + "more")
+
+        with Stage(desync_replies.build(two)) as stage:
+            self.assertEqual(self.found(stage), {})
+            first, second = [[(connection, asked[0]) for connection, asked in upstream.served
+                              if asked != "t9999"] for upstream in stage.upstreams]
+        self.assertEqual([letter for _, letter in first], ["t", "o", "n", "n"])
+        self.assertEqual(len({connection for connection, _ in first}), 1, first)
+        self.assertEqual(second[0][0], second[1][0], second)
+        self.assertNotEqual(second[1][0], second[2][0], second)
 
 
 class ProxiesThatMustBeCaught(unittest.TestCase):
@@ -66,7 +84,7 @@ class ProxiesThatMustBeCaught(unittest.TestCase):
         with Stage(desync_replies.build(*groups)) as stage:
             proxy = stage.enter_context(contextlib.closing(proxy_class(
                 {upstream.prefix: upstream.address for upstream in stage.upstreams})))
-            return desync_scripted.play(proxy.address, stage.upstreams)
+            return desync_scripted.play(proxy.address, stage.upstreams, quiet=0)
 
     def test_one_that_copies_bytes(self):
         count = kinds(self.found(desync_naive.Pipe))
