@@ -159,6 +159,22 @@ class Scrape(Provoked):
             server.wait_metric("tasks_spawned_total", count, kind=kind)
         self.assertEqual(server.metrics().value("gateway_workers"), 2)
 
+    def test_reloads_are_counted_and_a_bad_one_changes_nothing(self):
+        server = self.front()
+        self.gate.opened.set()
+        good = server.config_path.read_text()
+
+        def reload(text):
+            server.config_path.write_text(text)
+            server.signal(signal.SIGHUP)
+
+        self.moves(server, "gateway_reload_success_total", 1, lambda: reload(good))
+        self.moves(server, "gateway_reload_fail_total", 1,
+                   lambda: reload(good.replace('"/x"', '"x/"')), reason="invalid")
+        self.moves(server, "gateway_reload_fail_total", 1, lambda: reload(good + "[["),
+                   reason="parse")
+        self.assertEqual(self.ask(server, "GET", "/x").status, 200)
+
     def test_tenants_are_labels_only_as_far_as_they_are_the_largest(self):
         server = self.front()
         self.gate.opened.set()

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "platform/wait.h"
+#include "runtime/test_executor.h"
 
 namespace ron::gateway {
 namespace {
@@ -28,15 +29,18 @@ TEST(WorkerFaults, AsManyFailAsWereAskedForInAll) {
 }
 
 TEST(WorkerFaults, WhoWaitsIsTold) {
-  WorkerFaults faults;
-  WorkerFaults::Asked before = faults.asked();
-  faults.ask_for(1);
-  platform::Parker parker;
-  platform::Waiter waiter(parker);
-  EXPECT_EQ(before.poll(waiter), runtime::Poll::Ready);
-  WorkerFaults::Asked after = faults.asked();
-  EXPECT_EQ(after.poll(waiter), runtime::Poll::Pending);
-  after.forget(waiter);
+  runtime::TestCores cores;
+  cores[0].enter([] {
+    WorkerFaults faults;
+    WorkerFaults::Asked before = faults.asked();
+    faults.ask_for(1);
+    platform::Parker parker;
+    platform::Waiter waiter(parker);
+    EXPECT_EQ(before.poll(waiter), runtime::Poll::Ready);
+    WorkerFaults::Asked after = faults.asked();
+    EXPECT_EQ(after.poll(waiter), runtime::Poll::Pending);
+    after.forget(waiter);
+  });
 }
 
 }  // namespace
