@@ -460,7 +460,7 @@ class Bombs(Provoked):
     def test_to_storage_of_the_same_process(self):
         sets = {"storage.limits.decode_abs_cap_bytes": self.LIMIT,
                 "gateway.limits.decode_abs_cap_bytes": self.LIMIT}
-        server = ron.Process(["up", "--only", "storage", "--amnesia"], ["svc-gateway"], sets=sets)
+        server = ron.Process(["up", "--only", "gateway,storage", "--amnesia"], ["svc-gateway"], sets=sets)
         self.addCleanup(server.close)
         for reason, code, body in self.CASES:
             with self.subTest(code):
