@@ -190,6 +190,8 @@ class Scrape(Provoked):
 
 
 class Waiting(Provoked):
+    ROUNDS = 30
+
     def test_busy(self):
         server = self.front(NARROW)
         waiting = self.two_tenants(server)
@@ -256,24 +258,30 @@ class Waiting(Provoked):
         self.assertEqual(self.ask(server, "POST", "/x", [tenant(server, "bob")], b"b").body, b"b")
 
     def test_the_oldest_makes_room_in_sched(self):
-        """Eight places come free at once, and `sched` holds one of them: whoever was dropped is
-        told so, nobody is forgotten."""
+        """Several places come free at once, and `sched` holds one of them: whoever was dropped is
+        told so, nobody is forgotten. How many come free at once is for the machine to say."""
         server = self.front({**NARROW, "upstream.concurrency": 8, "channels.work": 64,
                              "channels.sched": 1}, cores=1)
-        first = self.two_tenants(server) + self.crowd(server, "ann", 7)
-        ron.wait_until("eight are under way", lambda: len(self.origin.requests) == 2 + 8)
-        behind = self.crowd(server, "bob", 8)
-        server.wait_metric("http_inflight_requests", 16)
-        self.gate.opened.set()
-        self.assertEqual([c.read_response().status for c in first], [200] * 8)
-        answers = [c.read_response() for c in behind]
-        dropped = [answer for answer in answers if answer.status != 200]
-        for answer in dropped:
-            details = self.refused(answer, 503, "Degraded")
-            self.assertEqual(details["tenant"], "bob")
-        self.assertEqual(server.metrics().value("queue_dropped_total", queue="sched"),
-                         len(dropped))
-        self.assertGreater(len(dropped), 0)
+        first = self.two_tenants(server)
+        dropped = 0
+        for _ in range(self.ROUNDS):
+            first += self.crowd(server, "ann", 8 - len(first))
+            ron.wait_until("eight are under way",
+                           lambda: server.metrics().value("http_inflight_requests") == 8)
+            behind = self.crowd(server, "bob", 8)
+            server.wait_metric("http_inflight_requests", 16)
+            self.gate.opened.set()
+            self.assertEqual([c.read_response().status for c in first], [200] * 8)
+            for answer in [c.read_response() for c in behind]:
+                if answer.status != 200:
+                    self.assertEqual(self.refused(answer, 503, "Degraded")["tenant"], "bob")
+                    dropped += 1
+            server.wait_metric("queue_dropped_total", dropped, queue="sched")
+            if dropped:
+                return
+            self.gate.opened.clear()
+            first = []
+        raise AssertionError("nobody was ever dropped")
 
     def test_no_turn_before_the_deadline(self):
         server = self.front({**NARROW, "upstream.deadline": "500ms"}, route={"deadline": "500ms"})
@@ -364,6 +372,7 @@ class Ended(Provoked):
         def leave():
             connection = self.send(server, "GET", "/x")
             ron.wait_until("the request", lambda: len(self.origin.requests) == 1)
+            time.sleep(0.05)  # at once it could mean that it has nothing more to say
             connection.close()
 
         self.moves(server, "http_canceled_total", 1, leave, reason="client-gone")
