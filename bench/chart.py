@@ -2,7 +2,7 @@
 
 from xml.sax.saxutils import escape
 
-COLOURS = {"ron": "#0ea5e9", "hashing": "#7dd3fc", "nginx": "#94a3b8"}
+COLOURS = {"ron": "#0ea5e9", "hashing": "#7dd3fc", "nginx": "#94a3b8", "haproxy": "#cbd5e1"}
 WIDTH, ROW, LABEL, VALUE = 640, 22, 110, 80
 
 
