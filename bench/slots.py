@@ -1,18 +1,21 @@
 """An upstream with a fixed capacity: `slots.py ADDRESS PORT SLOTS`.
 
-GET /busy/BYTES/MICROSECONDS occupies one of the slots for that long and is answered with as many bytes. Requests that
-find no free slot wait in the order in which they came. A slot that another request waits for is taken from the moment
-it became due, not from the moment this program noticed: under load exactly SLOTS seconds of work are done per second.
+GET /busy/BYTES/MICROSECONDS occupies one of the slots for about that long, a quarter more or less, and is answered with
+as many bytes; with times that are all alike the slots would fall into step, and whoever comes would wait for all of
+them. Requests that find no free slot wait in the order in which they came. A slot that another request waits for is taken from the moment
+it became due, not from the moment this program noticed: under load SLOTS seconds of work are done per second.
 Whatever else is asked is answered at once."""
 
 import collections
 import gc
 import heapq
+import random
 import select
 import socket
 import sys
 import time
 
+VARIATION = 0.25
 HEAD = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n"
 
 
@@ -32,6 +35,7 @@ class Slots:
         self.started = 0
         self.connections = {}
         self.answers = {}
+        self.random = random.Random(1)
         self.listener = socket.create_server(address, backlog=4096)
         self.listener.setblocking(False)
         self.poll = select.epoll()
@@ -79,11 +83,13 @@ class Slots:
     def ask(self, connection, parts):
         if len(parts) != 4 or parts[1] != "busy":
             self.answer(connection, 0)
-        elif self.free:
+            return
+        seconds = int(parts[3]) / 1e6 * self.random.uniform(1 - VARIATION, 1 + VARIATION)
+        if self.free:
             self.free -= 1
-            self.begin(time.monotonic(), connection, int(parts[2]), int(parts[3]) / 1e6)
+            self.begin(time.monotonic(), connection, int(parts[2]), seconds)
         else:
-            self.waiting.append((connection, int(parts[2]), int(parts[3]) / 1e6))
+            self.waiting.append((connection, int(parts[2]), seconds))
 
     def begin(self, now, connection, size, seconds):
         self.started += 1
