@@ -75,4 +75,13 @@ base::Result<std::shared_ptr<const platform::TlsServer>> load_tls(
   return made;
 }
 
+base::Result<std::shared_ptr<const platform::TlsClient>> load_trust(const kit::TlsConfig& config) {
+  if (config.ca_path.empty()) return platform::TlsClient::make().value_or(nullptr);
+  const auto text = platform::posix::read_small_file(config.ca_path, kPemFileBytes);
+  if (!text) return fail(text.error().code, config.ca_path + ": " + text.error().message);
+  auto made = platform::TlsClient::trusting(*text);
+  if (!made) return fail(made.error().code, config.ca_path + ": " + made.error().message);
+  return made;
+}
+
 }  // namespace ron::app

@@ -34,4 +34,8 @@ base::Result<std::string> mint_admin_token(const auth::Keyring& keyring, platfor
 base::Result<std::shared_ptr<const platform::TlsServer>> load_tls(
     const kit::TlsConfig& config, const platform::TlsServer* previous);
 
+// Whom a service trusts that calls others: those of tls.ca_path, else whom the system trusts, which
+// may be nobody.
+base::Result<std::shared_ptr<const platform::TlsClient>> load_trust(const kit::TlsConfig& config);
+
 }  // namespace ron::app

@@ -95,6 +95,19 @@ base::Result<Prepared> prepare_keys(const ServeOptions& options, const config::C
   return out;
 }
 
+// By the first service that calls others, for all of them.
+base::Result<std::shared_ptr<const platform::TlsClient>> trust_of(const Selection& selection,
+                                                                  const config::Config& config) {
+  for (const ServiceEntry* entry : selection) {
+    if (!entry->kind->dials) continue;
+    auto trust = load_trust(entry->kind->settings(config)->tls);
+    if (trust) return trust;
+    return fail(trust.error().code,
+                std::string(entry->kind->name) + ".tls: " + trust.error().message);
+  }
+  return nullptr;
+}
+
 using Services = std::vector<std::unique_ptr<kit::Service>>;
 
 // In the order of the selection. On cores[0].
@@ -181,9 +194,10 @@ class Process {
     announced_ = endpoints;
     if (!std::exchange(is_first_, false)) return;
     // The one default that surprises: the others are found by `ron config show`.
-    log.info("first start: requests beyond this many per second are told to wait; " +
-                 std::string(kind_.name) + ".server.max_rps raises it",
-             {{"max_rps", kind_.settings(*service.config())->server.max_rps}});
+    const std::string key = std::string(kind_.name) + "." + std::string(kind_.rate_key);
+    log.info(
+        "first start: requests beyond this many per second are told to wait; " + key + " raises it",
+        {{"max_rps", service.config()->find(key)->value.as<std::uint64_t>()}});
   }
 
   // Requests and tokens are readable on the way, and whoever reaches the machine reaches this.
@@ -289,6 +303,8 @@ int serve(const ServeOptions& options) {
   const kit::ServiceKind& kind = front(options.services);
   const auto tls = load_tls(kind.settings(**config)->tls, nullptr);
   if (!tls) return cli::failed(std::string(kind.name) + ".tls: " + tls.error().message);
+  const auto trust = trust_of(options.services, **config);
+  if (!trust) return cli::failed(trust.error().message);
 
   observe::LogHub logs({.level = log_config->level,
                         .format = log_config->format,
@@ -302,7 +318,7 @@ int serve(const ServeOptions& options) {
   FirstJob first([&] {
     services = make_services(options, {.host = host,
                                        .config = *config,
-                                       .credentials = {prepared->keyring, *tls},
+                                       .credentials = {prepared->keyring, *tls, *trust},
                                        .logs = &logs,
                                        .access = &access});
     process.emplace(options, prepared->is_first, machine, logs, access, services);

@@ -8,6 +8,7 @@
 #include "config/render.h"
 #include "http/client_metrics.h"
 #include "http/metric_names.h"
+#include "http/upstream_metrics.h"
 #include "runtime/metric_names.h"
 #include "runtime/topology.h"
 
@@ -83,6 +84,7 @@ std::vector<const MetricDecl*> declared_metrics(Kinds services) {
   take(runtime::metrics::kShared);
   take(http::metrics::kAll);
   take(http::metrics::kClient);
+  take(http::metrics::kUpstream);
   for (const kit::ServiceKind* kind : services) take(kind->metrics);
   std::ranges::sort(all, {}, [](const MetricDecl* decl) { return decl->name; });
   return all;

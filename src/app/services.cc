@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "app/doctor_gateway.h"
 #include "app/doctor_storage.h"
 #include "config/nearest.h"
 #include "config/value.h"
+#include "services/gateway/service.h"
 #include "services/storage/service.h"
 
 namespace ron::app {
@@ -13,6 +15,7 @@ namespace {
 
 constexpr std::array kServices = {
     ServiceEntry{&storage::kKind, examine_storage_files, judge_storage},
+    ServiceEntry{&gateway::kKind, examine_gateway_files, judge_gateway},
 };
 
 base::Error unknown_service(const std::string& name) {

@@ -14,6 +14,8 @@ class Access {
   static constexpr Access open() noexcept { return Access(Kind::Open, {}); }
   // Anyone while auth.public_reads is on; then any good capability.
   static constexpr Access read() noexcept { return Access(Kind::Read, {}); }
+  // Only with a capability, whatever it is for.
+  static constexpr Access any() noexcept { return Access(Kind::Scoped, {}); }
   // Only with a capability for that scope.
   static constexpr Access needs(Scope scope) noexcept { return Access(Kind::Scoped, scope); }
   // The same, and this scope does as well and lets its holder do more.
@@ -25,7 +27,7 @@ class Access {
 
   [[nodiscard]] constexpr bool is_open() const noexcept { return kind_ == Kind::Open; }
   [[nodiscard]] constexpr bool is_read() const noexcept { return kind_ == Kind::Read; }
-  // What the capability must be for; nothing for a read.
+  // What the capability must be for; nothing for a read, or if any will do.
   [[nodiscard]] constexpr std::optional<Scope> scope() const noexcept { return scope_; }
   [[nodiscard]] constexpr std::optional<Scope> full_scope() const noexcept { return full_scope_; }
 

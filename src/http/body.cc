@@ -173,26 +173,43 @@ platform::Task<base::Result<base::Buffer>> BodyReader::read_chunked() {
   co_return buffer_of(body);
 }
 
-platform::Task<base::Result<base::Buffer>> BodyReader::read_decoded() {
-  const base::Result<base::Buffer> encoded =
-      co_await (chunked_ ? read_chunked() : read_plain(left_));
-  if (!encoded) co_return fail(encoded.error());
+platform::Task<base::Result<base::Buffer>> BodyReader::read_encoded() {
+  return chunked_ ? read_chunked() : read_plain(left_);
+}
+
+// `into`: where the decoded bytes go; null if only the limits matter.
+platform::Task<base::Result<>> BodyReader::decode(base::ByteView encoded,
+                                                  std::vector<std::byte>* into) {
   const runtime::Semaphore::Permit decoder = co_await decoders_.acquire(deadline_);
   if (!decoder) {
     co_return fail(Code::Timeout, "no decoder was free before the request's deadline");
   }
   DecodeGuard guard(coding_, {limits_.decode_abs_cap_bytes, limits_.decode_ratio_max});
-  std::vector<std::byte> decoded;
-  for (base::ByteView rest = encoded->view();;) {
+  for (base::ByteView rest = encoded;;) {
     const base::Result<base::ByteView> piece = guard.next(rest);
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) break;
-    decoded.insert(decoded.end(), piece->begin(), piece->end());
+    if (into != nullptr) into->insert(into->end(), piece->begin(), piece->end());
     co_await wire_.give_way();
   }
-  const base::Result<> ended = guard.finish();
-  if (!ended) co_return fail(ended.error());
+  co_return guard.finish();
+}
+
+platform::Task<base::Result<base::Buffer>> BodyReader::read_decoded() {
+  const base::Result<base::Buffer> encoded = co_await read_encoded();
+  if (!encoded) co_return fail(encoded.error());
+  std::vector<std::byte> decoded;
+  const base::Result<> done = co_await decode(encoded->view(), &decoded);
+  if (!done) co_return fail(done.error());
   co_return buffer_of(decoded);
+}
+
+platform::Task<base::Result<base::Buffer>> BodyReader::read_checked() {
+  base::Result<base::Buffer> encoded = co_await read_encoded();
+  if (!encoded || coding_ == Coding::Identity) co_return encoded;
+  const base::Result<> checked = co_await decode(encoded->view(), nullptr);
+  if (!checked) co_return fail(checked.error());
+  co_return encoded;
 }
 
 }  // namespace ron::http

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/buffer.h"
 #include "base/result.h"
@@ -48,6 +49,12 @@ class BodyReader {
   // deadline. Cancel-safe.
   platform::Task<base::Result<base::Buffer>> read_all();
 
+  // The whole body as it came, once what it decodes to was found to be within the limits: for
+  // whoever hands it on. As read_all() otherwise. Cancel-safe.
+  platform::Task<base::Result<base::Buffer>> read_checked();
+
+  [[nodiscard]] bool is_encoded() const noexcept { return coding_ != Coding::Identity; }
+
   // From now on the body is only read to be dropped: until `deadline`, without a cap, and not when
   // the connection is told to end. False when the peer sends nothing because it waits for
   // 100-continue.
@@ -66,7 +73,10 @@ class BodyReader {
  private:
   platform::Task<base::Result<base::Buffer>> read_plain(std::uint64_t length);
   platform::Task<base::Result<base::Buffer>> read_chunked();
+  platform::Task<base::Result<base::Buffer>> read_encoded();
   platform::Task<base::Result<base::Buffer>> read_decoded();
+  // The bytes outlive the task.
+  platform::Task<base::Result<>> decode(base::ByteView encoded, std::vector<std::byte>* into);
   base::Result<base::ByteView> take_buffered();
   base::Result<base::ByteView> take_chunked();
   platform::Task<WireEnd> tell_to_continue();

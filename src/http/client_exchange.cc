@@ -163,7 +163,10 @@ platform::Task<base::Result<>> Exchange::send_source(base::ByteView head) {
       if (stopped()) break;
     }
     const Piece piece = take_piece(left);
-    if (!piece) co_return fail(piece.error());
+    if (!piece) {
+      progress_.body_failed = true;
+      co_return fail(piece.error());
+    }
     const ChunkSize size(piece->size());
     std::array spans = {size.line(), *piece, base::as_bytes(kLineEnd)};
     if (!chunked) spans = {*piece};
@@ -194,6 +197,7 @@ platform::Task<base::Result<>> Exchange::await_piece() {
     const runtime::First first = co_await runtime::wait_either(
         asking_->finished(), runtime::EventOp(link_->stream().readable()), deadline_);
     if (first == runtime::First::TimedOut) {
+      progress_.body_failed = true;
       co_return fail(timed_out(meters_.write_timeouts, "was not sent the whole request in time"));
     }
     const base::Result<> heard = listen();

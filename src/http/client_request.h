@@ -23,6 +23,9 @@ struct SendProgress {
   bool sent = false;       // a byte of it may have left
   bool answered = false;   // a byte of an answer came
   bool body_used = false;  // its source was asked: what it gave cannot be had again
+  // It failed for lack of its body: the source failed, or gave nothing until the deadline. The
+  // upstream is not to blame.
+  bool body_failed = false;
 
   // Sending it once more does nothing twice that must be done once.
   [[nodiscard]] bool repeatable(bool idempotent) const noexcept {

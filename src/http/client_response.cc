@@ -26,20 +26,35 @@ void ClientResponse::begin_body(std::size_t head_bytes, bool sent_whole) {
   if (state.head.body == BodyKind::None) finish(true);
 }
 
+void ClientResponse::attach(UpstreamAttempt attempt) {
+  State& state = *state_;
+  const platform::TimePoint now = platform::Executor::current()->now();
+  state.attempt = std::move(attempt);
+  state.attempt.answered(state.head.status, now);
+  if (state.finished) state.attempt.completed(now);
+}
+
 // The body is complete. The connection goes back, unless the upstream and we are out of step.
 void ClientResponse::finish(bool in_sync) {
   State& state = *state_;
   state.finished = true;
   if (in_sync && state.unread.empty() && state.reusable) state.lease.keep();
   state.lease.drop();
+  state.attempt.completed(platform::Executor::current()->now());
 }
 
 platform::TimePoint ClientResponse::patience() const {
   return state_->deadline.sooner(runtime::Deadline::in(state_->read_timeout)).at();
 }
 
-base::Error ClientResponse::ended(LinkEnd end) {
+base::Error ClientResponse::ended(LinkEnd end, platform::TimePoint waited_since) {
   State& state = *state_;
+  // A caller that took its time until the deadline did not give the upstream a chance.
+  const bool in_vain = waited_since >= state.deadline.at();
+  if (end != LinkEnd::Canceled && !in_vain) {
+    state.attempt.failed(platform::Executor::current()->now());
+  }
+  state.attempt.end();
   const std::string who = state.lease.link().stream().peer().text();
   state.lease.drop();
   if (end == LinkEnd::TimedOut) {
@@ -57,6 +72,7 @@ base::Error ClientResponse::ended(LinkEnd end) {
 
 base::Error ClientResponse::too_large(std::uint64_t cap_bytes) {
   state_->lease.drop();
+  state_->attempt.end();
   return base::Error(Code::UpstreamFail, "the upstream's body is larger than the caller takes")
       .with("limit_bytes", std::to_string(cap_bytes));
 }
@@ -86,6 +102,7 @@ base::Result<base::ByteView> ClientResponse::take_chunks() {
     if (step.kind == ChunkStep::Kind::Bad) {
       state.meters->malformed.add();
       state.lease.drop();
+      state.attempt.failed(platform::Executor::current()->now());
       return fail(Code::UpstreamFail, std::string(step.refusal.message));
     }
     if (!step.data.empty()) std::memmove(first + size, step.data.data(), step.data.size());
@@ -126,11 +143,12 @@ platform::Task<base::Result<base::ByteView>> ClientResponse::next() {
     const base::Result<base::ByteView> piece = take_unread();
     if (!piece || !piece->empty()) co_return piece;
     if (state.finished) break;
+    const platform::TimePoint asked_at = platform::Executor::current()->now();
     const LinkEnd end = co_await fill();
     if (end == LinkEnd::Eof && state.head.body == BodyKind::UntilClose) {
       finish(false);
     } else if (end != LinkEnd::None) {
-      co_return fail(ended(end));
+      co_return fail(ended(end, asked_at));
     }
   }
   co_return base::ByteView();
@@ -160,10 +178,11 @@ platform::Task<base::Result<base::Buffer>> ClientResponse::read_exactly(std::uin
   platform::TimePoint until = patience();
   while (!into.empty()) {
     ClientLink& link = state.lease.link();
+    const platform::TimePoint asked_at = platform::Executor::current()->now();
     LinkEnd end = co_await link.wait_readable(until);
     std::size_t bytes = 0;
     if (end == LinkEnd::None) end = link.try_read(into, bytes);
-    if (end != LinkEnd::None) co_return fail(ended(end));
+    if (end != LinkEnd::None) co_return fail(ended(end, asked_at));
     if (bytes > 0) until = patience();
     into = into.subspan(bytes);
   }

@@ -3,7 +3,8 @@
 // Holds its connection until the body has been read to its end; then the connection goes back to
 // the pool at once. Dropped earlier, the connection is closed: nobody can tell how much would have
 // to be read to save it. Nothing is read ahead of the caller: what it does not take stays with the
-// upstream. Move-only; same executor as its client, which outlives it.
+// upstream. One that came from an upstream group tells its member how it ended. Move-only; same
+// executor as its client, which outlives it, as its group does.
 #pragma once
 
 #include <array>
@@ -21,6 +22,7 @@
 #include "http/client_pool.h"
 #include "http/pool.h"
 #include "http/response_head.h"
+#include "http/upstream_attempt.h"
 #include "platform/task.h"
 #include "runtime/deadline.h"
 
@@ -53,11 +55,15 @@ class ClientResponse {
   // Everything was read; also known with the last piece, if that came with the end.
   [[nodiscard]] bool finished() const noexcept { return state_->finished; }
 
+  // The member of an upstream group that answered; null if it was asked otherwise.
+  [[nodiscard]] const UpstreamMember* upstream() const noexcept { return state_->attempt.member(); }
+
   // Until now the body is under the deadline given to send(); from now on under this one.
   void set_deadline(runtime::Deadline deadline) noexcept { state_->deadline = deadline; }
 
  private:
   friend class Client;
+  friend class UpstreamGroup;
   struct State {
     // One for each request: as quick to have as a frame.
     static void* operator new(std::size_t bytes) { return platform::allocate_frame(bytes); }
@@ -77,13 +83,16 @@ class ClientResponse {
     runtime::Deadline deadline;
     std::uint64_t left = 0;  // of a body with a length
     ChunkedDecoder chunks;
-    bool reusable = false;  // the connection may serve another request after this one
+    UpstreamAttempt attempt;  // of an upstream group
+    bool reusable = false;    // the connection may serve another request after this one
     bool finished = false;
   };
   explicit ClientResponse(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
 
   // The request is out and the head was parsed: `head_bytes` of what is pending belong to it.
   void begin_body(std::size_t head_bytes, bool sent_whole);
+  // From now on it is told how the answer ends.
+  void attach(UpstreamAttempt attempt);
   void finish(bool in_sync);
   base::Result<base::ByteView> take_unread();
   base::Result<base::ByteView> take_chunks();
@@ -91,14 +100,15 @@ class ClientResponse {
   platform::Task<base::Result<base::Buffer>> read_exactly(std::uint64_t length, base::Buffer spare);
   platform::Task<base::Result<base::Buffer>> read_pieces(std::uint64_t cap_bytes);
   [[nodiscard]] platform::TimePoint patience() const;
-  base::Error ended(LinkEnd end);
+  // `waited_since`: when the wait began that ended so.
+  base::Error ended(LinkEnd end, platform::TimePoint waited_since);
   base::Error too_large(std::uint64_t cap_bytes);
 
   std::unique_ptr<State> state_;
 };
 
-// The body of an answer, for whoever sends it on piece by piece. Its length, if the answer said
-// one, is head().content_length.
+// The body of an answer, of a client or of an upstream group, for whoever sends it on piece by
+// piece. Its length, if the answer said one, is head().content_length.
 class UpstreamBody final : public BodySource {
  public:
   explicit UpstreamBody(ClientResponse response) noexcept : response_(std::move(response)) {}

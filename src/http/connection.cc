@@ -125,6 +125,7 @@ void Connection::begin_request(Work& work) {
   work.keep_alive = false;
   work.request = Request();
   work.request.peer = &wire_.stream().peer();
+  work.request.is_secure = wire_.stream().is_secure();
   work.request.head = &work.head;
 }
 

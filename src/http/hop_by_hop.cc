@@ -80,10 +80,7 @@ void ForwardedFields::add(std::string_view name, std::string_view value) noexcep
 }
 
 void ForwardedFields::remove(std::string_view name) noexcept {
-  const auto end = fields_.begin() + static_cast<std::ptrdiff_t>(count_);
-  const auto kept = std::remove_if(fields_.begin(), end,
-                                   [&](const Field& field) { return iequals(field.name, name); });
-  count_ = static_cast<std::size_t>(kept - fields_.begin());
+  remove_if([name](std::string_view each) { return iequals(each, name); });
 }
 
 }  // namespace ron::http

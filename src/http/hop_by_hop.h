@@ -8,6 +8,7 @@
 // Pure functions over views; nothing allocates.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +40,14 @@ class ForwardedFields {
   void add(std::string_view name, std::string_view value) noexcept;
   // Every line of the field; for one that the forwarder says in its own words.
   void remove(std::string_view name) noexcept;
+  // Every line whose name it is true for.
+  template <class IsUnwanted>
+  void remove_if(IsUnwanted is_unwanted) noexcept {
+    const auto end = fields_.begin() + static_cast<std::ptrdiff_t>(count_);
+    const auto kept = std::remove_if(fields_.begin(), end,
+                                     [&](const Field& field) { return is_unwanted(field.name); });
+    count_ = static_cast<std::size_t>(kept - fields_.begin());
+  }
 
  private:
   std::size_t count_ = 0;

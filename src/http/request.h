@@ -30,6 +30,7 @@ struct Request {
   base::Ulid corr_id;
   runtime::Deadline deadline;
   const platform::Endpoint* peer = nullptr;
+  bool is_secure = false;  // came over TLS
   BodyReader* body = nullptr;
   // What the capability stage found; services read it through their own types. Empty: anonymous.
   std::string tenant;
@@ -47,6 +48,7 @@ struct Request {
     request.corr_id = corr_id;
     request.deadline = deadline;
     request.peer = peer;
+    request.is_secure = is_secure;
     request.body = body;
     return request;
   }

@@ -109,6 +109,9 @@ class Stream {
     return std::nullopt;
   }
 
+  // Nobody on the way can read or change what passes.
+  [[nodiscard]] virtual bool is_secure() const noexcept { return false; }
+
   // Both sides must agree on something before bytes can move (TLS): call handshake() first.
   [[nodiscard]] virtual bool needs_handshake() const noexcept { return false; }
   // UpstreamFail says what the sides did not agree on; Timeout. Cancel-safe: the stream is of no

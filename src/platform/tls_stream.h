@@ -45,6 +45,7 @@ class TlsStream final : public Stream {
   void shutdown_write() noexcept override;
   void abort() noexcept override;
   [[nodiscard]] const Endpoint& peer() const noexcept override { return inner_->peer(); }
+  [[nodiscard]] bool is_secure() const noexcept override { return true; }
   [[nodiscard]] std::optional<std::uint32_t> peer_uid() const noexcept override {
     return inner_->peer_uid();
   }

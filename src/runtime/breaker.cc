@@ -28,15 +28,27 @@ Breaker::Breaker(Meters& meters, std::string_view target, BreakerPolicy policy,
 
 base::Result<Breaker::Permit> Breaker::admit(platform::TimePoint now) {
   const std::lock_guard lock(mutex_);
+  if (std::optional<Permit> permit = admit_locked(now)) return std::move(*permit);
+  const bool rests = state_ == BreakerState::Open;
+  return base::fail(refusal(rests ? open_until_ - now : std::chrono::seconds(1)));
+}
+
+std::optional<Breaker::Permit> Breaker::try_admit(platform::TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  return admit_locked(now);
+}
+
+std::optional<Breaker::Permit> Breaker::admit_locked(platform::TimePoint now) noexcept {
   if (state_ == BreakerState::Open) {
-    if (now < open_until_) return base::fail(refusal(open_until_ - now));
+    if (now < open_until_) return std::nullopt;
     enter(BreakerState::HalfOpen);
   }
-  if (state_ == BreakerState::HalfOpen) {
-    if (probing_ + proven_ >= policy_.probes) return base::fail(refusal(std::chrono::seconds(1)));
+  const bool probe = state_ == BreakerState::HalfOpen;
+  if (probe) {
+    if (probing_ + proven_ >= policy_.probes) return std::nullopt;
     ++probing_;
   }
-  return Permit(*this, era_);
+  return Permit(*this, era_, probe);
 }
 
 BreakerState Breaker::state() const {

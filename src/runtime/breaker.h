@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,11 +48,15 @@ class Breaker {
   // and a probe's place is free again. Of several records the first counts.
   class [[nodiscard]] Permit {
    public:
+    Permit() = default;  // for nothing
     Permit(Permit&& other) noexcept
-        : breaker_(std::exchange(other.breaker_, nullptr)), era_(other.era_) {}
+        : breaker_(std::exchange(other.breaker_, nullptr)),
+          era_(other.era_),
+          probe_(other.probe_) {}
     Permit& operator=(Permit&& other) noexcept {
       std::swap(breaker_, other.breaker_);
       std::swap(era_, other.era_);
+      std::swap(probe_, other.probe_);
       return *this;
     }
     ~Permit() {
@@ -65,17 +70,25 @@ class Breaker {
       if (breaker_ != nullptr) std::exchange(breaker_, nullptr)->record(era_, false, now);
     }
 
+    // Others are refused until its outcome is known.
+    [[nodiscard]] bool is_probe() const noexcept { return probe_; }
+
    private:
     friend class Breaker;
-    Permit(Breaker& breaker, std::uint64_t era) noexcept : breaker_(&breaker), era_(era) {}
+    Permit(Breaker& breaker, std::uint64_t era, bool probe) noexcept
+        : breaker_(&breaker), era_(era), probe_(probe) {}
 
-    Breaker* breaker_;
-    std::uint64_t era_;
+    Breaker* breaker_ = nullptr;
+    std::uint64_t era_ = 0;
+    bool probe_ = false;
   };
 
   // BreakerOpen, with the seconds to wait, while the target is given its rest or all probes are
   // out.
   [[nodiscard]] base::Result<Permit> admit(platform::TimePoint now);
+  // The same for a caller who has another target to turn to: a refusal has no reason and is not
+  // counted.
+  [[nodiscard]] std::optional<Permit> try_admit(platform::TimePoint now);
   [[nodiscard]] BreakerState state() const;
 
  private:
@@ -86,6 +99,7 @@ class Breaker {
     std::uint64_t bad = 0;
   };
 
+  [[nodiscard]] std::optional<Permit> admit_locked(platform::TimePoint now) noexcept;
   void record(std::uint64_t era, bool good, platform::TimePoint now) noexcept;
   void cancelled(std::uint64_t era) noexcept;
   base::Error refusal(base::Duration wait);

@@ -50,36 +50,62 @@ void CapabilityGate::apply(std::shared_ptr<const auth::Keyring> keyring, bool pu
   state_.set({std::move(keyring), public_reads});
 }
 
-base::Result<void> CapabilityGate::check(http::Request& request, const http::Route& route) const {
-  if (route.access.is_open()) return {};
+namespace {
+
+// Cryptography once for each token and core.
+base::Result<const auth::VerifiedToken*> verify(const std::shared_ptr<const auth::Keyring>& keyring,
+                                                std::string_view bearer) {
+  thread_local auth::TokenCache tokens;
+  return tokens.verify(keyring, bearer);
+}
+
+}  // namespace
+
+base::Result<void> CapabilityGate::check(http::Request& request, auth::Access access) const {
+  if (access.is_open()) return {};
   const State state = state_.get().value;
-  if (route.access.is_read() && state.public_reads) return {};
+  if (access.is_read() && state.public_reads) return {};
   const auto header = request.head->get(http::KnownField::Authorization);
   if (!header)
     return fail(Code::Unauthorized, "this needs a capability: send Authorization: Bearer TOKEN");
   const auto bearer = auth::parse_authorization_header(*header);
   if (!bearer) return fail(bearer.error());
   auth::Request wanted;
-  wanted.scope = route.access.scope();
+  wanted.scope = access.scope();
   wanted.method = request.head->method_text;
   wanted.path = request.path;
   wanted.body_bytes = request.head->content_length;
   wanted.now_unix_s = clock_.unix_ms() / 1000;
-  thread_local auth::TokenCache tokens;
-  const auto token = tokens.verify(state.keyring, *bearer);
+  const auto token = verify(state.keyring, *bearer);
   if (!token) return fail(token.error());
   // Who it is stands in the log also when it is not enough.
   const auth::Grant& grant = (*token)->grant;
   request.tenant = grant.tenant.value_or("");
   request.token = (*token)->fingerprint;
   const auto permitted = auth::permits(**token, wanted);
-  if (route.access.full_scope()) {
-    wanted.scope = route.access.full_scope();
+  if (access.full_scope()) {
+    wanted.scope = access.full_scope();
     request.grant_full = auth::permits(**token, wanted).has_value();
   }
   if (!permitted && !request.grant_full) return fail(permitted.error());
   if (grant.max_bytes) request.grant_max_bytes = *grant.max_bytes;
   return {};
+}
+
+void CapabilityGate::identify(http::Request& request) const {
+  const auto header = request.head->get(http::KnownField::Authorization);
+  if (!header) return;
+  const auto bearer = auth::parse_authorization_header(*header);
+  if (!bearer) return;
+  const auto token = verify(state_.get().value.keyring, *bearer);
+  if (!token) return;
+  auth::Request wanted;
+  wanted.method = request.head->method_text;
+  wanted.path = request.path;
+  wanted.now_unix_s = clock_.unix_ms() / 1000;
+  if (!auth::permits(**token, wanted)) return;
+  request.tenant = (*token)->grant.tenant.value_or("");
+  request.token = (*token)->fingerprint;
 }
 
 }  // namespace ron::kit

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "auth/access.h"
 #include "auth/keyring.h"
 #include "base/result.h"
 #include "config/section.h"
 #include "http/request.h"
-#include "http/router.h"
 #include "platform/clock.h"
 #include "runtime/watch_state.h"
 
@@ -32,7 +32,10 @@ class CapabilityGate {
                  bool public_reads);
 
   // Lets the request through and fills its tenant and grant, or says 401 or 403.
-  base::Result<void> check(http::Request& request, const http::Route& route) const;
+  base::Result<void> check(http::Request& request, auth::Access access) const;
+  // Fills the tenant and the fingerprint of a genuine capability that is shown without being asked
+  // for; anything else is somebody else's business.
+  void identify(http::Request& request) const;
 
   void apply(std::shared_ptr<const auth::Keyring> keyring, bool public_reads);
   [[nodiscard]] std::shared_ptr<const auth::Keyring> keyring() const {

@@ -42,7 +42,7 @@ class CapabilityGateTest : public testing::Test {
     request_.head = &head_;
     request_.path = path;
     const http::Route route{http::Method::Put, "/o/{addr}", access, {}};
-    return gate_.check(request_, route);
+    return gate_.check(request_, route.access);
   }
   static std::string bearer(const std::vector<std::string>& caveats) {
     return "Bearer " + auth::testing::token_with(caveats).text();

@@ -37,6 +37,8 @@ config::Group<TlsConfig> tls_keys() {
                        "on SIGHUP"),
       config::text_key("key_path", &C::key_path, "", {}, Reload::Hot,
                        "PEM file with the private key; nobody else may read it"),
+      config::text_key("ca_path", &C::ca_path, "", {}, Reload::Restart,
+                       "PEM file of those who vouch for servers it calls; empty: the system's"),
   };
   group.check([](const C& tls, config::Problems& problems) {
     if (tls.cert_path.empty() == tls.key_path.empty()) return;

@@ -20,6 +20,7 @@ struct UdsConfig {
 struct TlsConfig {
   std::string cert_path;  // empty, like key_path: plain HTTP
   std::string key_path;
+  std::string ca_path;  // whom it trusts when it calls others; empty: whom the system trusts
 
   [[nodiscard]] bool enabled() const noexcept { return !cert_path.empty(); }
 };

@@ -32,6 +32,8 @@ struct Endpoints {
 struct Credentials {
   std::shared_ptr<const auth::Keyring> keyring;
   std::shared_ptr<const platform::TlsServer> tls;  // null: plain HTTP
+  // Whom it trusts to be who they say when it calls them over TLS; null: nobody.
+  std::shared_ptr<const platform::TlsClient> trust{};
 };
 
 // What /readyz says. Writes turn unready before reads do.

@@ -29,13 +29,14 @@ ServiceBase::ServiceBase(ServiceParts parts, const ServiceKind& kind)
       access_(access_log(parts.access, meters_)),
       config_(topology_, kConfigChannel, std::move(parts.config)),
       tls_(std::move(parts.credentials.tls)),
+      trust_(std::move(parts.credentials.trust)),
       gate_(host_.clock, std::move(parts.credentials.keyring),
             config_.get()->get(auth_section())->public_reads),
       router_(meters_),
       admin_router_(meters_),
       listeners_({host_, std::string(kind_.name), &router_, &admin_router_,
                   [this](http::Request& request, const http::Route& route) {
-                    return gate_.check(request, route);
+                    return gate_.check(request, route.access);
                   },
                   &meters_, log_, access_},
                  settings()),
@@ -62,7 +63,7 @@ void ServiceBase::add_gauges(const runtime::MetricDecl& decl,
   gauges_.push_back(meters_.gauge_levels_fn(decl, std::move(read)));
 }
 
-Credentials ServiceBase::credentials() const { return {gate_.keyring(), tls_}; }
+Credentials ServiceBase::credentials() const { return {gate_.keyring(), tls_, trust_}; }
 
 runtime::SupervisorEvents ServiceBase::supervisor_events() {
   return {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,6 +75,12 @@ class ServiceBase : public Service {
   [[nodiscard]] const platform::Host& host() const noexcept { return host_; }
   [[nodiscard]] runtime::Topology& topology() noexcept { return topology_; }
   [[nodiscard]] http::Router& router() noexcept { return router_; }
+  [[nodiscard]] const CapabilityGate& gate() const noexcept { return gate_; }
+  [[nodiscard]] const std::shared_ptr<const platform::TlsClient>& trust() const noexcept {
+    return trust_;
+  }
+  // Whom it shows: the other services of the process. From open() on.
+  [[nodiscard]] std::span<Service* const> neighbours() const noexcept { return shown_; }
 
   // One task, or `count` of a kind spread over the cores.
   void start_task(const runtime::TaskDecl& decl, platform::Executor& home, runtime::ChildBody body);
@@ -105,6 +112,7 @@ class ServiceBase : public Service {
   observe::Log access_;
   runtime::Watch<std::shared_ptr<const config::Config>> config_;
   std::shared_ptr<const platform::TlsServer> tls_;
+  const std::shared_ptr<const platform::TlsClient> trust_;
   std::atomic<bool> draining_ = false;
   CapabilityGate gate_;
   http::Router router_;

@@ -1,0 +1,150 @@
+// FairQueue: hands out turns to use an upstream, fairly between tenants.
+//
+// While one tenant is active, or slots are free and nobody waits, a turn is had at once. Otherwise
+// a ticket goes through `work` to the scheduler, which keeps a line per tenant and upstream, picks
+// the next one by deficit round robin whenever a slot of its upstream comes free, and passes it
+// through `sched` to a worker, which hands the turn to whoever waits for it.
+//
+// A ticket ends in exactly one of four ways: its owner gets the turn, is told Busy (`work` was
+// full), is told Degraded (it was dropped, or its worker failed), or has given up itself (deadline,
+// client gone), after which the turn is passed over.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "platform/executor.h"
+#include "platform/task.h"
+#include "runtime/deadline.h"
+#include "runtime/mpsc.h"
+#include "runtime/oneshot.h"
+#include "runtime/permit.h"
+#include "runtime/shutdown.h"
+#include "runtime/watch.h"
+#include "services/gateway/drr.h"
+#include "services/gateway/tenant.h"
+
+namespace ron::gateway {
+
+class FairQueue;
+
+// What a request asks a turn for.
+struct TurnRequest {
+  TenantPtr tenant;
+  std::size_t lane = 0;          // of its upstream
+  Cost cost = 1;                 // of the route, besides bytes and time
+  std::uint64_t body_bytes = 0;  // of the request, as far as it says
+  bool is_inline = false;        // cheap: it does not wait for a turn
+  runtime::Deadline deadline{};
+};
+
+// The right to use an upstream now. Move-only; may be dropped on any thread. Then its slot is free,
+// and the tenant is charged what it came to. The queue outlives it.
+class [[nodiscard]] Turn {
+ public:
+  Turn() = default;
+  Turn(Turn&& other) noexcept;
+  Turn& operator=(Turn&& other) noexcept;
+  ~Turn();
+
+  explicit operator bool() const noexcept { return queue_ != nullptr; }
+  // Bytes that went either way on behalf of the request.
+  void add_bytes(std::uint64_t bytes) noexcept { bytes_ += bytes; }
+
+  // It has one of the slots that others wait for.
+  [[nodiscard]] bool has_slot() const noexcept { return static_cast<bool>(slot_); }
+  // Somebody else may use it; the request goes on and is charged as before.
+  void give_slot_back() noexcept;
+
+ private:
+  friend class FairQueue;
+  Turn(FairQueue& queue, const TurnRequest& request, Cost estimate, runtime::Limit::Permit slot);
+  void end() noexcept;
+
+  FairQueue* queue_ = nullptr;
+  TenantPtr tenant_;
+  runtime::Limit::Permit slot_;  // none while only one tenant is active
+  Cost cost_ = 0;                // of the route
+  Cost estimate_ = 0;            // what its tenant was charged in advance; none if it did not wait
+  std::uint64_t bytes_ = 0;
+  platform::TimePoint began_{};
+};
+
+struct FairQueueSettings {
+  std::size_t work_capacity;
+  std::size_t sched_capacity;
+  std::size_t lanes;  // upstreams
+  std::size_t slots;  // of each: requests at once while several tenants are active
+};
+
+class FairQueue {
+ public:
+  // One unit of cost.
+  static constexpr std::uint64_t kBytesPerUnit = 1024;
+  static constexpr base::Duration kTimePerUnit = std::chrono::microseconds(100);
+
+  FairQueue(runtime::Topology& topology, const TenantTable& tenants, FairQueueSettings settings);
+  FairQueue(const FairQueue&) = delete;
+  FairQueue& operator=(const FairQueue&) = delete;
+
+  // Busy with the tenant's receipt, Degraded, Timeout or Draining. Cancel-safe.
+  platform::Task<base::Result<Turn>> take(TurnRequest request);
+  // A turn that can be had without waiting; none otherwise.
+  Turn try_take(const TurnRequest& request);
+
+  // The bodies of the supervised tasks: one scheduler, any number of workers.
+  platform::Task<void> schedule(runtime::Shutdown shutdown);
+  platform::Task<void> work(runtime::Shutdown shutdown);
+
+  // Slots of each lane; takes effect as turns end.
+  void set_slots(std::size_t slots) noexcept;
+  [[nodiscard]] std::size_t capacity() const noexcept { return work_.capacity(); }
+  [[nodiscard]] std::size_t waiting() const noexcept {
+    return waiting_.load(std::memory_order_relaxed);
+  }
+  // What a refused tenant is told: its share, its queue, when to come back.
+  [[nodiscard]] base::Error receipt(base::Code code, std::string message,
+                                    const Tenant& tenant) const;
+
+ private:
+  friend class Turn;
+  struct Ticket {
+    TurnRequest request;
+    Cost estimate;
+    runtime::OneshotSender<Turn> reply;
+  };
+  // A turn on its way to whoever waits for it. Dropped, it ends, and its owner is told.
+  struct Grant {
+    Turn turn;
+    runtime::OneshotSender<Turn> reply;
+  };
+  struct Lane {
+    Lane(std::size_t capacity, std::size_t slots) : round(capacity), slots(slots) {}
+    DeficitRoundRobin<TenantPtr, Ticket> round;  // the scheduler's
+    runtime::Limit slots;
+  };
+  static Cost estimate_of(const TurnRequest& request) noexcept;
+  // The scheduler's: what came into `work` joins its line; what has a slot goes on to `sched`.
+  bool pull();
+  bool dispatch();
+  void ring();
+  void ended(Turn& turn) noexcept;
+  void free(runtime::Limit::Permit& slot) noexcept;
+
+  const TenantTable& tenants_;
+  std::atomic<std::size_t> waiting_ = 0;  // tickets that are neither granted nor given up
+  std::atomic<std::uint64_t> rings_ = 0;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  runtime::Watch<std::uint64_t> demand_;
+  runtime::Mpsc<Ticket> work_;
+  runtime::Mpsc<Grant> sched_;  // last: the turns in it end with what is above
+};
+
+}  // namespace ron::gateway

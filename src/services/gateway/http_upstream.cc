@@ -1,0 +1,124 @@
+#include "services/gateway/http_upstream.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "http/field_list.h"
+#include "services/gateway/forward_head.h"
+#include "services/gateway/turn_body.h"
+
+namespace ron::gateway {
+namespace {
+
+using http::iequals;
+using platform::Task;
+
+// The request's body as it comes from the client.
+class ClientBody final : public http::BodySource {
+ public:
+  explicit ClientBody(http::BodyReader& body) noexcept : body_(body) {}
+  Task<base::Result<base::ByteView>> next() override { return body_.next_raw(); }
+
+ private:
+  http::BodyReader& body_;
+};
+
+// What this server says itself, and what pages may do, which is for the routes to say.
+bool is_ours_to_say(std::string_view name) noexcept {
+  constexpr std::string_view kCors = "Access-Control-";
+  return iequals(name, "Date") || iequals(name, "X-Corr-ID") ||
+         iequals(name.substr(0, kCors.size()), kCors);
+}
+
+// Name: value\r\n of each.
+std::string lines_of(const http::ForwardedFields& fields) {
+  std::size_t bytes = 0;
+  for (const http::Field& field : fields.fields())
+    bytes += field.name.size() + field.value.size() + 4;
+  std::string lines;
+  lines.reserve(bytes);
+  for (const http::Field& field : fields.fields()) {
+    lines.append(field.name).append(": ").append(field.value).append("\r\n");
+  }
+  return lines;
+}
+
+bool is_event_stream(const http::ParsedResponse& head) noexcept {
+  const auto type = head.get(http::KnownField::ContentType);
+  constexpr std::string_view kEvents = "text/event-stream";
+  return type && iequals(type->substr(0, kEvents.size()), kEvents);
+}
+
+http::Response response_of(http::ClientResponse answer, http::Method method, Passage& passage) {
+  const http::ParsedResponse& head = answer.head();
+  http::ForwardedFields fields(http::MessageKind::Response, head.fields());
+  fields.remove_if(is_ours_to_say);
+  http::Response response(head.status);
+  response.lines = lines_of(fields);
+  const std::optional<std::uint64_t> length = head.content_length;
+  if (response.is_bodiless()) return response;
+  if (method == http::Method::Head) {
+    // What a GET would be, as far as the upstream says so.
+    if (length) response.body = http::SizedBody{nullptr, *length};
+    return response;
+  }
+  response.owner = std::move(passage.owner);
+  const bool goes_on = is_event_stream(head);
+  auto source = std::make_unique<http::UpstreamBody>(std::move(answer));
+  if (length) {
+    response.body = http::SizedBody{std::move(source), *length};
+  } else {
+    response.body = http::StreamedBody{std::move(source)};
+  }
+  // A stream without an end would keep its slot for ever.
+  if (!goes_on) hold_turn(response, std::move(passage.turn));
+  return response;
+}
+
+}  // namespace
+
+HttpUpstream::HttpUpstream(std::size_t lane, std::unique_ptr<http::UpstreamGroup> group)
+    : Upstream(group->name(), lane), group_(std::move(group)) {}
+
+std::vector<http::UpstreamStatus> HttpUpstream::status() const {
+  return group_->status(platform::Executor::current()->now());
+}
+
+bool HttpUpstream::is_usable() const {
+  return std::ranges::any_of(status(), [](const http::UpstreamStatus& member) {
+    return member.state == http::UpstreamState::Healthy ||
+           member.state == http::UpstreamState::Ejected;
+  });
+}
+
+Task<base::Result<http::Response>> HttpUpstream::forward(Passage* passage) {
+  const http::Request& from = *passage->request;
+  const ForwardHead head(from, *passage->client);
+  http::ClientRequest request{.method = from.head->method,
+                              .target = from.head->target,
+                              .host = passage->keep_host ? from.head->host : std::string_view(),
+                              .fields = head.fields()};
+  ClientBody streamed(*from.body);
+  base::Buffer checked;
+  base::ByteView checked_view;
+  if (from.head->has_body() && from.body->is_encoded()) {
+    // What a body decodes to can only be judged when all of it is there.
+    auto body = co_await from.body->read_checked();
+    if (!body) co_return base::fail(body.error());
+    checked = std::move(*body);
+    checked_view = checked.view();
+    request.body = {&checked_view, 1};
+  } else if (from.head->has_body()) {
+    request.source = &streamed;
+    request.source_bytes = from.head->content_length;
+  }
+  auto answer = co_await group_->send(passage->client_of_core, request, passage->deadline);
+  if (!answer) co_return base::fail(std::move(answer.error()));
+  // Its head was in time; the rest takes as long as its reader does, if it goes on.
+  answer->set_deadline(runtime::Deadline());
+  co_return response_of(std::move(*answer), from.head->method, *passage);
+}
+
+}  // namespace ron::gateway

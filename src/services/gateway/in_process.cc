@@ -1,0 +1,24 @@
+#include "services/gateway/in_process.h"
+
+#include <utility>
+
+#include "services/gateway/turn_body.h"
+
+namespace ron::gateway {
+
+using platform::Task;
+
+Task<base::Result<http::Response>> InProcess::forward(Passage* passage) {
+  if (target_ == nullptr) {
+    co_return base::fail(
+        base::Error(base::Code::NotFound, "svc-" + name() + " is not a part of this process")
+            .with("service", "svc-" + name()));
+  }
+  http::Request* const request = passage->request;
+  request->deadline = request->deadline.sooner(passage->deadline);
+  http::Response response = co_await target_->call(request);
+  hold_turn(response, std::move(passage->turn));
+  co_return response;
+}
+
+}  // namespace ron::gateway

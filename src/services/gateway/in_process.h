@@ -1,0 +1,25 @@
+// InProcess: a service of this process as an upstream. The request and its body are handed over as
+// they are; the answer, too.
+#pragma once
+
+#include <string>
+
+#include "services/gateway/upstream.h"
+#include "services/kit/service.h"
+
+namespace ron::gateway {
+
+class InProcess final : public Upstream {
+ public:
+  // Null: that service is not a part of this process, and whoever asks is told so.
+  InProcess(std::string service, std::size_t lane, kit::Service* target)
+      : Upstream(std::move(service), lane), target_(target) {}
+
+  platform::Task<base::Result<http::Response>> forward(Passage* passage) override;
+  [[nodiscard]] bool is_usable() const override { return true; }
+
+ private:
+  kit::Service* const target_;
+};
+
+}  // namespace ron::gateway

@@ -1,0 +1,55 @@
+// Upstream: whoever answers what the gateway lets through. A service of this process or a group of
+// servers (in_process.h, http_upstream.h).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "http/client.h"
+#include "http/request.h"
+#include "http/response.h"
+#include "platform/task.h"
+#include "runtime/deadline.h"
+#include "services/gateway/client_address.h"
+#include "services/gateway/fair_queue.h"
+
+namespace ron::gateway {
+
+// A request on its way through. What it points to outlives the call, not the answer.
+struct Passage {
+  http::Request* request;
+  const ClientAddress* client;
+  http::Client* client_of_core;
+  runtime::Deadline deadline;
+  bool keep_host;
+  Turn turn;                          // until the last byte of the answer came
+  std::shared_ptr<const void> owner;  // keeps the upstream
+};
+
+// Any core.
+class Upstream {
+ public:
+  // `lane` is its place in the fair queue.
+  Upstream(std::string name, std::size_t lane) : name_(std::move(name)), lane_(lane) {}
+  Upstream(const Upstream&) = delete;
+  Upstream& operator=(const Upstream&) = delete;
+  virtual ~Upstream() = default;
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] std::size_t lane() const noexcept { return lane_; }
+
+  // The answer, whose body may still be on its way; or why there is none. Cancel-safe: aborting
+  // takes the work at the upstream along.
+  virtual platform::Task<base::Result<http::Response>> forward(Passage* passage) = 0;
+  // False: nothing would come of asking it now.
+  [[nodiscard]] virtual bool is_usable() const = 0;
+
+ private:
+  const std::string name_;
+  const std::size_t lane_;
+};
+
+}  // namespace ron::gateway
