@@ -62,7 +62,7 @@ class Options {
     for (int i = 1; i < count; ++i) {
       const std::string_view text = arguments[i];
       const auto equals = text.find('=');
-      if (equals == text.npos) fail(std::string(text) + " is not key=value");
+      if (equals == std::string_view::npos) fail(std::string(text) + " is not key=value");
       values_[std::string(text.substr(0, equals))] = text.substr(equals + 1);
     }
   }
@@ -146,7 +146,7 @@ class Answer {
     if (status == kBroken) {
       head_ += bytes;
       const auto end = head_.find("\r\n\r\n");
-      if (end == head_.npos) {
+      if (end == std::string::npos) {
         if (head_.size() > kMostHeadBytes) fail("an answer without end of its head");
         return false;
       }
@@ -165,7 +165,7 @@ class Answer {
     if (!head_.starts_with("http/1.1 ")) fail("not an answer: " + head_);
     status = static_cast<int>(std::strtol(head_.c_str() + 9, nullptr, 10));
     const auto length = head_.find("\r\ncontent-length:");
-    if (length == head_.npos) fail("an answer without a length: " + head_);
+    if (length == std::string::npos) fail("an answer without a length: " + head_);
     body_bytes = std::strtoull(head_.c_str() + length + 17, nullptr, 10);
     must_close = head_.contains("\r\nconnection: close\r\n");
   }
@@ -194,7 +194,7 @@ class Client {
         connections_(static_cast<std::size_t>(options.number("connections", 64))) {
     const std::string to = options.text("to");
     const auto colon = to.rfind(':');
-    if (colon == to.npos) fail("to=HOST:PORT is missing");
+    if (colon == std::string::npos) fail("to=HOST:PORT is missing");
     to_ = address_of(to.substr(0, colon),
                      static_cast<std::uint16_t>(std::stoul(to.substr(colon + 1))));
     from_ = address_of(options.text("from", "0.0.0.0"), 0);
