@@ -156,7 +156,10 @@ Task<Response> Core::pass_on(Visit* visit, Loop* loop, std::shared_ptr<const Rou
   Turn turn = queue_.try_take(wanted);
   if (!turn) {
     base::Result<Turn> taken = co_await queue_.take(std::move(wanted));
-    if (!taken) co_return kit::refuse(request, taken.error());
+    if (!taken) {
+      if (taken.error().code == base::Code::Busy) visit->tenant->rejections.fetch_add(1);
+      co_return kit::refuse(request, taken.error());
+    }
     turn = std::move(*taken);
   }
   Passage passage{.request = &request,
