@@ -1,8 +1,8 @@
 """What the suites about the gateway do again and again: start it, ask it, and look what moved."""
 
+import pathlib
 import subprocess
 import tempfile
-import pathlib
 import unittest
 
 import gateway
@@ -40,9 +40,8 @@ def curl(server, path, *flags):
 
 
 class Case(unittest.TestCase):
-    def start(self, routes, keys=(), quiet=True, **more):
-        server = gateway.Server(routes, {**(QUIET if quiet else {}), **dict(keys)},
-                                sets=DANGER, **more)
+    def start(self, routes, keys=(), **more):
+        server = gateway.Server(routes, {**QUIET, **dict(keys)}, sets=DANGER, **more)
         self.addCleanup(server.close)
         return server
 

@@ -361,8 +361,8 @@ class Programs(Case):
         nginx = Nginx(self.FILES, unix=unix)
         self.addCleanup(nginx.close)
         server = self.start([{"prefix": "/x", "upstream": nginx.url, "open": True}], {
-            "upstream.deadline": "2s", "retry.max_tries": 3, "breaker.min_volume": 10,
-            "breaker.window": "1s", "breaker.open_for": "200ms", "upstream.probe_interval": "100ms"})
+            "upstream.deadline": "2s", "upstream.probe_interval": "100ms", "retry.max_tries": 3,
+            "breaker.min_volume": 10, "breaker.window": "1s", "breaker.open_for": "200ms"})
         seen = []
         paths = sorted(self.FILES)
 

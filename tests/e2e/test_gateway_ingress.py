@@ -197,8 +197,8 @@ class Capabilities(Case):
                     self.refused(response, status, code)
         self.assertEqual(self.nginx.asked(), [])
         self.assertEqual(self.ask(server, "GET", "/x/file").body, b"nginx")
-        allowed = self.ask(server, "POST", "/x/file", [self.bearer(server, "scope = storage:write")],
-                           b"")
+        may_write = self.bearer(server, "scope = storage:write")
+        allowed = self.ask(server, "POST", "/x/file", [may_write], b"")
         self.assertEqual(allowed.status, 405)  # nginx' own answer
         self.assertEqual(self.nginx.asked(), ["GET /x/file", "POST /x/file"])
 

@@ -10,7 +10,7 @@ import unittest
 
 import gateway
 import ron
-from gateway_case import DANGER, QUIET, Case, tenant
+from gateway_case import QUIET, Case, tenant
 from gateway_nginx import Nginx
 from gateway_origin import Origin
 
@@ -80,9 +80,7 @@ class Front(Case):
         self.addCleanup(self.nginx.close)
         self.keys = {**QUIET, "upstream.concurrency": 2, **dict(keys)}
         self.routes = [{"prefix": "/x", "upstream": self.nginx.url, "open": True}]
-        server = gateway.Server(self.routes, self.keys, sets=DANGER)
-        self.addCleanup(server.close)
-        return server
+        return self.start(self.routes, self.keys)
 
     def is_loaded(self, asking, answers=200):
         """Several tenants are served, one after the other."""
