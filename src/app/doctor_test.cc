@@ -62,7 +62,7 @@ TEST(Doctor, OnDiskTheMemoryOfTheIndexCounts) {
 
 TEST(Doctor, ACertificateThatIsNotThereFails) {
   ServeOptions options;
-  options.services = select_services({}).value();
+  options.services = select_services({"storage"}).value();
   const auto config = loaded({"storage.tls.cert_path=/none.pem", "storage.tls.key_path=/none.key"});
   const Findings findings = examine_files(options, *config, 0);
   EXPECT_TRUE(has_failure(findings));

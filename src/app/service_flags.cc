@@ -41,7 +41,9 @@ void ServiceFlags::declare_only(CLI::App& command) {
   for (const ServiceEntry& entry : services()) {
     known += (known.empty() ? "" : ",") + std::string(entry.kind->name);
   }
-  command.add_option("--only", only, "Run these and leave the others out; there are " + known)
+  command
+      .add_option("--only", only,
+                  "Run these behind the gateway and leave the others out; there are " + known)
       ->type_name("NAME,NAME")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -55,7 +57,7 @@ base::Result<ServeOptions> ServiceFlags::options(std::string_view command) const
   const bool is_up = command == kUp;
   if (!is_up && !only.empty()) return fail(Code::Malformed, "--only: is for ron up");
   ServeOptions out = config.options();
-  auto selected = select_services(is_up ? only : std::vector{std::string(command)});
+  auto selected = select_services(is_up ? in_front(only) : std::vector{std::string(command)});
   if (!selected) {
     return fail(Code::Malformed, (is_up ? "--only: " : "") + selected.error().message);
   }

@@ -48,6 +48,11 @@ base::Result<Selection> select_services(const std::vector<std::string>& names) {
   return selection;
 }
 
+std::vector<std::string> in_front(std::vector<std::string> names) {
+  if (!names.empty()) names.emplace_back(kServices.back().kind->name);
+  return names;
+}
+
 bool is_amnesiac(const Selection& selection, const config::Config& config) {
   return std::ranges::all_of(selection, [&config](const ServiceEntry* entry) {
     return entry->kind->settings(config)->amnesia;

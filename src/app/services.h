@@ -35,6 +35,9 @@ inline const kit::ServiceKind& front(const Selection& selection) { return *selec
 // those that are.
 base::Result<Selection> select_services(const std::vector<std::string>& names);
 
+// What `ron up --only` runs: those that are named, behind the one that is in front of all.
+std::vector<std::string> in_front(std::vector<std::string> names);
+
 // None of them writes to the disk.
 bool is_amnesiac(const Selection& selection, const config::Config& config);
 

@@ -163,22 +163,25 @@ std::vector<std::string> spellings(const Schema& schema) {
 
 // The key that was probably meant by a variable of no section; empty when none was: the prefix is
 // not ours alone. Either the underscores are wrong, or a part of the path is missing, or there is a
-// typing error.
+// typing error. A key that several services have is the last one's, who is in front.
 std::string key_meant(const Schema& schema, const std::string& given) {
   const std::vector<std::string> keys = spellings(schema);
   std::vector<std::string> plain;
   const std::string wanted = squeezed(given);
-  std::set<std::string> same_ending;
+  std::set<std::string> same_ending;  // without their sections
+  std::string last_with_it;
   for (const std::string& key : keys) {
     plain.push_back(squeezed(key));
     if (plain.back() == wanted) return key;
     for (std::size_t dot = key.find('.'); dot != std::string::npos; dot = key.find('.', dot + 1)) {
       const std::string ending = squeezed(std::string_view(key).substr(dot + 1));
       const std::string in_section = key.substr(0, key.find('.')) + "_" + ending;
-      if (ending == wanted || in_section == wanted) same_ending.insert(schema.declared(key));
+      if (ending != wanted && in_section != wanted) continue;
+      last_with_it = schema.declared(key);
+      same_ending.insert(last_with_it.substr(last_with_it.find('.')));
     }
   }
-  if (same_ending.size() == 1) return *same_ending.begin();
+  if (same_ending.size() == 1) return last_with_it;
   const std::string near = nearest(wanted, plain);
   if (near.empty()) return "";
   return keys[static_cast<std::size_t>(std::ranges::find(plain, near) - plain.begin())];

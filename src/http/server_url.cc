@@ -42,16 +42,16 @@ bool is_v4(std::string_view host) {
   return platform::Endpoint::parse(std::string(host) + ":0").has_value();
 }
 
-// What ends in a number is an address or a mistake: nobody is to be asked for `10.0.0.300`.
+// Four numbers are an address or a mistake: nobody is to be asked for `10.0.0.300`.
 bool is_host(std::string_view host) {
   const bool plain = std::ranges::all_of(host, [](char c) {
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
            c == '.' || c == '_';
   });
   if (host.empty() || !plain) return false;
-  const std::string_view last = host.substr(host.rfind('.') + 1);
-  const bool is_number = !last.empty() && std::ranges::all_of(last, is_digit);
-  return !is_number || is_v4(host);
+  const bool is_quad = std::ranges::count(host, '.') == 3 &&
+                       std::ranges::all_of(host, [](char c) { return is_digit(c) || c == '.'; });
+  return !is_quad || is_v4(host);
 }
 
 bool is_v6(std::string_view host) {

@@ -25,7 +25,8 @@ class Server(ron.Process):
 
     def __init__(self, data=None, command="storage", **more):
         where = ["--data", data] if data else ["--amnesia"]
-        super().__init__([command, *where], ["svc-storage"], **more)
+        front = "svc-gateway" if command == "up" else "svc-storage"
+        super().__init__([command, *where], [front], **more)
 
     def put(self, data, *headers):
         """Stores bytes and returns their address."""

@@ -11,7 +11,7 @@ import unittest
 import ron
 import storage
 
-PORTS = {"storage.bind": '"127.0.0.1:0"', "storage.admin": '"127.0.0.1:0"'}
+PORTS = {"gateway.bind": '"127.0.0.1:0"', "gateway.admin": '"127.0.0.1:0"'}
 
 
 def toml(**changes):
@@ -44,7 +44,7 @@ class Start(Up):
         self.assertEqual(server.stop(), 0)
         rest = server.process.stdout.read()
         host, port = server.address
-        self.assertEqual((server.out, rest), ([f"svc-storage listening on {host}:{port}\n"], b""))
+        self.assertEqual((server.out, rest), ([f"svc-gateway listening on {host}:{port}\n"], b""))
 
     def test_the_directory_has_keys_and_a_part_for_each_service(self):
         self.start()
@@ -54,13 +54,13 @@ class Start(Up):
 
     def test_it_listens_where_the_contract_says_unless_the_file_says_otherwise(self):
         _, findings, _ = ron.run_ron("doctor", "--amnesia")
-        self.assertRegex(findings, r"(?m)port +storage\.bind: .*127\.0\.0\.1:8080")
-        self.assertRegex(findings, r"(?m)port +storage\.admin: .*127\.0\.0\.1:9090")
+        self.assertRegex(findings, r"(?m)port +gateway\.bind: .*127\.0\.0\.1:8080")
+        self.assertRegex(findings, r"(?m)port +gateway\.admin: .*127\.0\.0\.1:9090")
         alone = ron.run_ron("doctor", "storage", "--amnesia")[1]
         self.assertRegex(alone, r"(?m)port +storage\.bind: .*127\.0\.0\.1:8081")
         server = self.start(config=toml(), sets={})
         self.assertNotIn(server.address[1], (8080, 8081))
-        shown = self.admin_json(server, "/debug/config")["storage.bind"]
+        shown = self.admin_json(server, "/debug/config")["gateway.bind"]
         self.assertEqual((shown["value"], shown["source"]),
                          ("127.0.0.1:0", f"{server.config_path}:1"))
 
@@ -79,12 +79,13 @@ class Admin(Up):
         server.wait_metric("http_requests_total", 1, service="svc-storage", endpoint="POST /o",
                            code="201")
         metrics = server.metrics()
-        self.assertEqual({labels["service"] for _, labels, _ in metrics.samples}, {"svc-storage"})
+        self.assertEqual({labels["service"] for _, labels, _ in metrics.samples},
+                         {"svc-storage", "svc-gateway"})
         done = subprocess.run(["promtool", "check", "metrics"], input=metrics.text.encode(),
                               capture_output=True, check=False, timeout=60)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
         topologies = self.admin_json(server, "/debug/topology")
-        self.assertEqual([each["service"] for each in topologies], ["svc-storage"])
+        self.assertEqual([each["service"] for each in topologies], ["svc-gateway", "svc-storage"])
         self.assertIn("storage.cache_bytes", self.admin_json(server, "/debug/config"))
         self.assertTrue(self.admin_json(server, "/readyz")["ready"])
         with server.connect_admin() as connection:
@@ -97,17 +98,25 @@ class Only(Up):
         self.assertEqual((code, out), (2, ""), error)
         return error
 
-    def test_those_named_run(self):
+    def test_those_named_run_behind_the_gateway(self):
         server = self.start(flags=["--only", "storage"])
         self.assertEqual([each["service"] for each in self.admin_json(server, "/debug/topology")],
-                         ["svc-storage"])
+                         ["svc-gateway", "svc-storage"])
         server.put(b"stored")
+
+    def test_the_path_of_a_service_that_is_out_names_it(self):
+        server = self.start(flags=["--only", "gateway"])
+        with server.connect() as connection:
+            answer = connection.ask("GET", "/o/b3:" + "0" * 64)
+        self.assertEqual(answer.status, 404)
+        error = answer.json()["error"]
+        self.assertEqual((error["code"], error["details"]), ("NotFound", {"service": "svc-storage"}))
 
     def test_an_unknown_one_is_bad_usage_that_names_the_known(self):
         error = self.refused("up", "--amnesia", "--only", "storage,stroage")
         self.assertEqual(error, "ron: --only: no service 'stroage' in this build "
-                                "(did you mean storage?); there are storage\n")
-        for bad in ("", "up", "gateway"):
+                                "(did you mean storage?); there are storage, gateway\n")
+        for bad in ("", "up", "registry"):
             self.assertIn("there are storage", self.refused("up", "--amnesia", "--only", bad), bad)
 
     def test_it_is_for_up_alone(self):
@@ -152,11 +161,11 @@ class Life(Up):
         self.addCleanup(connection.close)
         whole = ron.request("POST", "/o", [server.auth], b"in flight")
         connection.send(whole[:-1])
-        server.wait_metric("http_inflight_requests", 1)
+        server.wait_metric("http_inflight_requests", 1, service="svc-gateway")
         return connection
 
     def test_a_drain_lets_requests_in_flight_finish(self):
-        server = self.start(sets={"storage.drain_deadline": "30s", "storage.min_free_bytes": "1MiB"})
+        server = self.start(sets={"gateway.drain_deadline": "30s", "storage.min_free_bytes": "1MiB"})
         connection = self.begun(server)
         with server.connect_admin() as admin:
             self.assertEqual(admin.ask("GET", "/readyz").status, 200)
@@ -170,7 +179,7 @@ class Life(Up):
         self.assertEqual(server.logs()[-1]["aborted_tasks"], 0)
 
     def test_a_second_signal_aborts(self):
-        server = self.start(sets={"storage.drain_deadline": "60s", "storage.read_timeout": "60s",
+        server = self.start(sets={"gateway.drain_deadline": "60s", "gateway.read_timeout": "60s",
                                   "storage.min_free_bytes": "1MiB"})
         self.begun(server)
         server.signal(signal.SIGTERM)

@@ -410,7 +410,7 @@ class Doctor(Case):
         self.assertEqual(code, 0, findings)
         self.assertNotIn("data ", findings)
         open_to_all = self.ron("doctor", "--amnesia", "--bind", "0.0.0.0:0", "--admin", "127.0.0.1:0")
-        self.assertRegex(open_to_all.stdout.decode(), r"(?m)^warn +port +storage\.bind: .*no TLS")
+        self.assertRegex(open_to_all.stdout.decode(), r"(?m)^warn +port +gateway\.bind: .*no TLS")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ import tempfile
 import unittest
 
 OPTIONS = None
-COMMANDS = ("config", "doctor", "get", "help", "key", "put", "rm", "stat", "storage", "token", "topology",
-            "up", "verify", "version")
+COMMANDS = ("config", "doctor", "gateway", "get", "help", "key", "put", "rm", "stat", "storage", "token",
+            "topology", "up", "verify", "version")
 
 
 class Commands(unittest.TestCase):
@@ -51,8 +51,8 @@ class Commands(unittest.TestCase):
     def test_what_there_is_no_command_for_is_answered_with_those_there_are(self):
         there_are = ", ".join(COMMANDS)
         self.assertTrue(self.refused(2).startswith("say what to do: " + there_are))
-        self.assertEqual(self.refused(2, "gateway"),
-                         "no command 'gateway' in this build; there are " + there_are)
+        self.assertEqual(self.refused(2, "registry"),
+                         "no command 'registry' in this build; there are " + there_are)
         self.assertIn("did you mean storage?", self.refused(2, "stroage"))
         self.assertEqual(self.refused(2, "token", "mnt"),
                          "no command 'token mnt' in this build (did you mean mint?); "
@@ -131,11 +131,14 @@ class Commands(unittest.TestCase):
     def test_near_misses_in_the_environment_name_the_right_variable(self):
         for given, right in (("RON_STORAGE_CACHE_BYTES", "RON_STORAGE__CACHE_BYTES"),
                              ("RON_LOG_LEVEL", "RON_LOG__LEVEL"),
-                             ("RON_MAX_RPS", "RON_STORAGE__SERVER__MAX_RPS")):
+                             ("RON_COMMIT_WINDOW", "RON_STORAGE__COMMIT_WINDOW")):
             for command in (("storage",), ("config", "show")):
                 self.assertEqual(self.refused(1, *command, environment={given: "1"}),
                                  f"env {given}: unknown variable; did you mean {right}?")
             self.assertIn(right, self.run_ron("doctor", environment={given: "1"}).stdout)
+        # A key that several services have: the one in front is meant.
+        self.assertIn("RON_GATEWAY__SERVER__MAX_RPS",
+                      self.refused(1, "config", "show", environment={"RON_MAX_RPS": "1"}))
         self.assertIn("did you mean RON_URL?",
                       self.refused(2, "stat", environment={"RON_URI": "http://127.0.0.1:1"}))
         others = {"RON_BINARY": "x", "RON_E2E_SLOW": "1", "RON_URL": "x", "RON_TOKEN": "x",
