@@ -104,8 +104,12 @@ Task<void> ServerNode::live(std::shared_ptr<const config::Config> config) {
                           .credentials = {scene_.subject.keyring(), nullptr},
                           .logs = &logs_};
   service_ = scene_.subject.make_service(std::move(parts));
-  scene_.refusals.watch(service_->meters(), service_->topology(), scene_.timeline);
-  life_.emplace(node_.signals(), std::vector<kit::Service*>{service_.get()}, hooks());
+  scene_.refusals.watch(
+      service_->meters(), service_->topology(), scene_.timeline,
+      [this](std::string_view detail) { return scene_.subject.level_of(detail); });
+  std::vector<kit::Service*> services = scene_.subject.neighbours();
+  services.push_back(service_.get());
+  life_.emplace(node_.signals(), std::move(services), hooks());
   const base::Result<> lived = co_await life_->run();
   if (!lived) wrong("did not start: " + lived.error().message);
   if (life_->gave_up()) wrong("a critical task was given up");
