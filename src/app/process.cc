@@ -194,9 +194,10 @@ class Process {
     announced_ = endpoints;
     if (!std::exchange(is_first_, false)) return;
     // The one default that surprises: the others are found by `ron config show`.
-    log.info("first start: requests beyond this many per second are told to wait; " +
-                 std::string(kind_.name) + ".server.max_rps raises it",
-             {{"max_rps", kind_.settings(*service.config())->server.max_rps}});
+    const std::string key = std::string(kind_.name) + "." + std::string(kind_.rate_key);
+    log.info(
+        "first start: requests beyond this many per second are told to wait; " + key + " raises it",
+        {{"max_rps", service.config()->find(key)->value.as<std::uint64_t>()}});
   }
 
   // Requests and tokens are readable on the way, and whoever reaches the machine reaches this.

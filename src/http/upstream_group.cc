@@ -1,10 +1,10 @@
 #include "http/upstream_group.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cassert>
 #include <chrono>
-#include <deque>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -107,7 +107,9 @@ UpstreamMember& UpstreamGroup::least_busy(Positions among) noexcept {
     if (in_flight == fewest) equals |= bit(position);
   }
   if (!std::has_single_bit(equals)) {
-    const std::uint32_t turn = turn_.fetch_add(1, std::memory_order_relaxed);
+    // Not one step: a turn that two cores take at once is evened out by what they have in flight.
+    const std::uint32_t turn = turn_.load(std::memory_order_relaxed);
+    turn_.store(turn + 1, std::memory_order_relaxed);
     const std::uint32_t skipped = turn % static_cast<std::uint32_t>(std::popcount(equals));
     for (std::uint32_t i = 0; i < skipped; ++i) equals &= equals - 1;
   }
@@ -209,10 +211,14 @@ platform::Task<void> UpstreamGroup::probe(Client* client) {
   const platform::TimePoint now = platform::Executor::current()->now();
   for (const auto& member : members_) member->refresh(now);
   if (policy_.probe.path.empty()) co_return;
-  std::deque<runtime::Background<bool>> asking;
-  for (const auto& member : members_) asking.emplace_back(probe_member(client, member.get()));
+  std::array<std::optional<runtime::Background<bool>>, kMembers> asking;
+  for (const auto& member : members_) {
+    asking[member->position()].emplace(probe_member(client, member.get()));
+  }
   // Each has a deadline of its own.
-  for (auto& one : asking) co_await runtime::wait_for(one.finished(), runtime::Deadline());
+  for (auto& one : asking) {
+    if (one) co_await runtime::wait_for(one->finished(), runtime::Deadline());
+  }
 }
 
 bool UpstreamGroup::set_drained(std::string_view member, bool drained) noexcept {

@@ -193,6 +193,31 @@ TEST_F(UpstreamGroupTest, EjectionsDoubleUpToTenTimesUntilASuccess) {
   EXPECT_EQ(status(0).ejections, 7U);
 }
 
+TEST_F(UpstreamGroupTest, AMemberThatReturnsIsNotOutAgainAtItsFirstFailure) {
+  start(2, ejecting());
+  eject(0);
+  world_.run_for(31s);
+  run_times(8);
+  EXPECT_EQ(state(0), UpstreamState::Healthy);
+  EXPECT_EQ(status(0).failures, 4U);
+  run_times(2);
+  EXPECT_EQ(state(0), UpstreamState::Ejected);
+}
+
+TEST_F(UpstreamGroupTest, ASuccessFromBeforeAnEjectionSaysNothingAboutTheReturn) {
+  start(2, ejecting());
+  eject(0);
+  world_.run_for(31s);
+  group_->set_drained("api.1", true);
+  base::Result<UpstreamAttempt> early = group_->choose(now());
+  eject(0);
+  early->completed(now());
+  EXPECT_EQ(state(0), UpstreamState::Ejected);
+  world_.run_for(61s);
+  eject(0);
+  EXPECT_EQ(std::chrono::round<std::chrono::seconds>(status(0).returns_in), 120s);
+}
+
 TEST_F(UpstreamGroupTest, AtMostHalfAreEjected) {
   start(5, ejecting());
   for (const auto& one : backends_) one->act = answers(503);

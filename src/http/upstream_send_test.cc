@@ -51,6 +51,14 @@ class LateSource final : public BodySource {
   base::Duration after_;
 };
 
+// As the body of another upstream's answer that breaks off.
+class BrokenSource final : public BodySource {
+ public:
+  Task<base::Result<base::ByteView>> next() override {
+    co_return base::fail(Code::UpstreamFail, "another one closed");
+  }
+};
+
 TEST_F(UpstreamSendTest, AFailureIsRepeatedAtAnotherMember) {
   start(2, retrying());
   backend(0).die();
@@ -285,6 +293,15 @@ TEST_F(UpstreamSendTest, AFailureOfTheRequestsBodyIsNotTheMembers) {
   expect_settled(1);
 }
 
+TEST_F(UpstreamSendTest, AFailureOfTheRequestsBodyIsToldFromTheMembersOwn) {
+  start(1, retrying());
+  BrokenSource source;
+  const GroupOutcome out = run(put(source, 8));
+  EXPECT_EQ(out.code(), Code::UpstreamFail);
+  EXPECT_EQ(status(0).failures, 0U);
+  EXPECT_EQ(count("upstream_requests_total", 0, "abandoned"), 1);
+}
+
 TEST_F(UpstreamSendTest, ABodyThatDoesNotComeInTimeIsNotTheMembersFault) {
   start(1, retrying());
   LateSource source(100s);
@@ -303,6 +320,33 @@ TEST_F(UpstreamSendTest, AFullPoolIsNotTheMembersFault) {
   world_.run_for(10ms);
   EXPECT_EQ(run().code(), Code::Busy);
   EXPECT_EQ(status(0).failures, 0U);
+}
+
+TEST_F(UpstreamSendTest, WhatWaitsForItsRetryIsNotInFlight) {
+  start(1, retrying(), {.max_connections = 1, .max_waiting = 0});
+  backend(0).act.after = 20ms;
+  std::array<GroupOutcome, 2> outs;
+  const auto one = begin({}, outs[0]);
+  const auto two = begin({}, outs[1]);
+  world_.run_for(10ms);
+  EXPECT_EQ(status(0).in_flight, 1U);
+  world_.run_for(1s);
+  EXPECT_EQ(outs[1].body, "ok") << "there was room the second time";
+  EXPECT_EQ(status(0).failures, 0U);
+  expect_settled(3);
+}
+
+// The request failed for a reason; that nobody is left to try again is another matter.
+TEST_F(UpstreamSendTest, ARetryThatFindsNobodyReportsTheFailureBefore) {
+  start(1, retrying());
+  backend(0).act = closes();
+  GroupOutcome out;
+  const auto running = begin({}, out);
+  world_.run_for(20ms);
+  group_->set_all_drained(true);
+  world_.run_for(1s);
+  EXPECT_EQ(out.code(), Code::UpstreamFail);
+  EXPECT_EQ(backend(0).asked, 1U);
 }
 
 TEST_F(UpstreamSendTest, AClientThatClosesIsNotTheMembersFault) {

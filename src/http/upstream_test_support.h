@@ -1,7 +1,6 @@
 // For the tests of upstream groups: servers that do as they are told, in a simulated world.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -50,10 +49,10 @@ class Backend {
     connections_.clear();
   }
 
-  Act act = answers(200);  // to a request for which there is none of the following
-  std::deque<Act> script;  // one each
-  std::size_t asked = 0;   // requests
-  std::string request;     // the last one
+  Act act = answers(200);   // to a request for which there is none of the following
+  std::vector<Act> script;  // one each
+  std::size_t asked = 0;    // requests
+  std::string request;      // the last one
 
  private:
   static Task<void> serve(Backend* self) {
@@ -86,7 +85,7 @@ class Backend {
       Act act = self->act;
       if (!self->script.empty()) {
         act = std::move(self->script.front());
-        self->script.pop_front();
+        self->script.erase(self->script.begin());
       }
       if (act.after > 0s) co_await runtime::sleep_for(act.after);
       co_await platform::test::write_all(stream.get(), act.answer);

@@ -27,6 +27,7 @@ Breaker::Breaker(Meters& meters, std::string_view target, BreakerPolicy policy,
 }
 
 base::Result<Breaker::Permit> Breaker::admit(platform::TimePoint now) {
+  if (std::optional<Permit> permit = admit_closed()) return std::move(*permit);
   const std::lock_guard lock(mutex_);
   if (std::optional<Permit> permit = admit_locked(now)) return std::move(*permit);
   const bool rests = state_ == BreakerState::Open;
@@ -34,8 +35,16 @@ base::Result<Breaker::Permit> Breaker::admit(platform::TimePoint now) {
 }
 
 std::optional<Breaker::Permit> Breaker::try_admit(platform::TimePoint now) {
+  if (std::optional<Permit> permit = admit_closed()) return permit;
   const std::lock_guard lock(mutex_);
   return admit_locked(now);
+}
+
+// One that opens at this moment makes the permit void, as it does with those given before.
+std::optional<Breaker::Permit> Breaker::admit_closed() noexcept {
+  const std::uint64_t era = closed_era_.load(std::memory_order_relaxed);
+  if (era == 0) return std::nullopt;
+  return Permit(*this, era, false);
 }
 
 std::optional<Breaker::Permit> Breaker::admit_locked(platform::TimePoint now) noexcept {
@@ -120,6 +129,7 @@ void Breaker::open(platform::TimePoint now) noexcept {
 void Breaker::enter(BreakerState state) noexcept {
   state_ = state;
   ++era_;
+  closed_era_.store(state == BreakerState::Closed ? era_ : 0, std::memory_order_relaxed);
   buckets_ = {};
   probing_ = 0;
   proven_ = 0;

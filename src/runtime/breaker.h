@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -36,8 +37,9 @@ struct BreakerPolicy {
 enum class BreakerState : std::uint8_t { Closed, Open, HalfOpen };
 std::string_view name(BreakerState state) noexcept;
 
-// Any thread; one short mutex. Outlives its permits. One breaker per target: the state gauge is
-// its own. Open turns into HalfOpen with the first call after the wait, not by a timer.
+// Any thread; one short mutex, which admission does without while it is closed. Outlives its
+// permits. One breaker per target: the state gauge is its own. Open turns into HalfOpen with the
+// first call after the wait, not by a timer.
 class Breaker {
  public:
   Breaker(Meters& meters, std::string_view target, BreakerPolicy policy, platform::Random& random);
@@ -60,7 +62,7 @@ class Breaker {
       return *this;
     }
     ~Permit() {
-      if (breaker_ != nullptr) breaker_->cancelled(era_);
+      if (breaker_ != nullptr && probe_) breaker_->cancelled(era_);
     }
 
     void succeeded(platform::TimePoint now) noexcept {
@@ -99,6 +101,7 @@ class Breaker {
     std::uint64_t bad = 0;
   };
 
+  [[nodiscard]] std::optional<Permit> admit_closed() noexcept;
   [[nodiscard]] std::optional<Permit> admit_locked(platform::TimePoint now) noexcept;
   void record(std::uint64_t era, bool good, platform::TimePoint now) noexcept;
   void cancelled(std::uint64_t era) noexcept;
@@ -113,6 +116,7 @@ class Breaker {
   const std::string target_;
   std::array<Gauge*, 3> gauges_;  // by BreakerState
   Counter& refused_;
+  std::atomic<std::uint64_t> closed_era_{0};  // era_ while closed, else 0
 
   mutable std::mutex mutex_;
   platform::FastRandom jitter_;  // guarded by mutex_, as the rest

@@ -177,6 +177,21 @@ TEST_F(BreakerTest, MovedPermitRecordsOnce) {
 }
 
 // Whatever happens, at most `probes` calls are out while half open, and it never gets stuck.
+TEST_F(BreakerTest, ARefusalToOneWhoOnlyTriesIsNotCounted) {
+  open();
+  EXPECT_FALSE(breaker.try_admit(now));
+  EXPECT_EQ(service.meters.counter(metrics::kBreakerOpenTotal, {"peer"}).value(), 0U);
+  now += 6s;
+  EXPECT_TRUE(breaker.try_admit(now));
+  EXPECT_EQ(breaker.state(), BreakerState::HalfOpen);
+}
+
+TEST_F(BreakerTest, APermitKnowsWhetherOthersWaitForIt) {
+  EXPECT_FALSE(breaker.admit(now)->is_probe());
+  half_open();
+  EXPECT_TRUE(breaker.admit(now)->is_probe());
+}
+
 TEST_F(BreakerTest, NeverStuckWhateverHappens) {
   EXPECT_TRUE(rc::check([](const std::vector<std::uint8_t>& steps) {
     TestService fresh;

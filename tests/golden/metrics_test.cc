@@ -22,9 +22,18 @@ using namespace std::chrono_literals;
 using Names = std::set<std::string_view>;
 
 // Declared for all services; svc-storage calls no upstream and has nothing to retry yet.
-const Names kNotOfStorage = {"backoff_retries_total", "breaker_open_total",
-                             "breaker_state",         "http_client_connections",
-                             "upstream_errors_total", "upstream_stale_retries_total"};
+const Names kNotOfStorage = {"backoff_retries_total",
+                             "breaker_open_total",
+                             "breaker_state",
+                             "http_client_connections",
+                             "upstream_ejections_total",
+                             "upstream_errors_total",
+                             "upstream_healthy",
+                             "upstream_probe_failures_total",
+                             "upstream_requests_total",
+                             "upstream_retries_denied_total",
+                             "upstream_returns_total",
+                             "upstream_stale_retries_total"};
 // Appear with their first count.
 const Names kOnFirstUse = {"http_requests_total", "storage_reload_fail_total"};
 

@@ -184,7 +184,7 @@ Task<void> Core::work(Shutdown shutdown) {
 Task<void> Core::tick(Shutdown shutdown) {
   for (;;) {
     const Waited waited = co_await runtime::wait_stop(shutdown, Deadline::in(kTick));
-    if (waited == Waited::Stopped) co_return;
+    if (waited != Waited::TimedOut) co_return;
     const auto sent = co_await ticks_.send({}, Deadline::in(kTick));
     static_cast<void>(sent);  // a second that was missed is in the next one
   }
@@ -201,7 +201,7 @@ Task<void> Core::account(Shutdown shutdown) {
 
 Task<void> Core::probe(Shutdown shutdown) {
   Waited waited = Waited::TimedOut;
-  while (waited != Waited::Stopped) {
+  while (waited == Waited::TimedOut) {
     for (const auto& upstream : upstreams_.groups()) {
       co_await upstream->group().probe(&prober_);
     }
@@ -234,7 +234,7 @@ Task<void> Core::monitor(Shutdown shutdown) {
   MemberStates before;
   for (;;) {
     const Waited waited = co_await runtime::wait_stop(shutdown, Deadline::in(kLook));
-    if (waited == Waited::Stopped) co_return;
+    if (waited != Waited::TimedOut) co_return;
     if (health_.note(vitals())) {
       const auto kind = health_.sheds_writes() ? EventKind::Degraded : EventKind::Recovered;
       std::string what;

@@ -97,7 +97,7 @@ base::Result<RouteTable> RouteTable::make(const std::vector<RouteConfig>& rows) 
     }
   }
   std::ranges::sort(table.routes_, std::ranges::greater{},
-                           [](const Route& route) { return route.prefix.size(); });
+                    [](const Route& route) { return route.prefix.size(); });
   return table;
 }
 
@@ -149,7 +149,8 @@ base::Result<std::size_t> RouteTable::plan(const RouteConfig& row) {
 
 std::string RouteTable::free_name(std::string wanted) const {
   std::string name = wanted;
-  for (int n = 2; std::ranges::find(upstreams_, name, &UpstreamPlan::name) != upstreams_.end(); ++n) {
+  for (int n = 2; std::ranges::find(upstreams_, name, &UpstreamPlan::name) != upstreams_.end();
+       ++n) {
     name = wanted + "-" + std::to_string(n);
   }
   return name;

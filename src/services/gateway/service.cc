@@ -20,6 +20,7 @@ constinit const kit::ServiceKind kKind{.name = "gateway",
                                        .section = kit::section_of<gateway_section>,
                                        .settings = kit::settings_of<gateway_section>,
                                        .make = kit::make_service<Service>,
+                                       .rate_key = "drr.rate_limit_rps",
                                        .dials = true};
 
 Service::Service(kit::ServiceParts parts, const RouteAdder& routes)

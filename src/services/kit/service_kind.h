@@ -48,6 +48,7 @@ struct ServiceKind {
   std::shared_ptr<const ServiceConfig> (*settings)(const config::Config&);
   // `directory` is its part of the data directory. On cores[0].
   std::unique_ptr<Service> (*make)(ServiceParts parts, std::string directory);
+  std::string_view rate_key = "server.max_rps";  // what limits the first client that is in a hurry
   bool dials = false;  // calls other servers over TLS, and so has to know whom to trust
 };
 
