@@ -62,7 +62,7 @@ class Book {
   [[nodiscard]] bool troubled(const GroupPlan& group, TimePoint from, TimePoint until) const;
   [[nodiscard]] bool any_trouble(TimePoint from, TimePoint until) const;
 
-  // A member has begun an answer below 500.
+  // A member has begun an answer that says nothing bad about itself.
   void answered(std::size_t member) { ++answers_[member]; }
   [[nodiscard]] std::uint64_t answers(std::size_t member) const { return answers_[member]; }
 

@@ -359,7 +359,7 @@ bool Member::may_poison() const {
 Task<bool> Member::answer(Link* link, const Incoming* request, Errand* errand, Sighting* sighting) {
   draw_answer(*sighting);
   const Deed deed = sighting->deed;
-  if (sighting->status < 500) book_.answered(number_);
+  if (sighting->deed != Deed::Unavailable) book_.answered(number_);
   Framing framing = dice_.pick({Framing::Length, Framing::Length, Framing::Chunked});
   if (deed == Deed::BadChunk) framing = Framing::Chunked;
   if (deed == Deed::Long) framing = Framing::Length;
