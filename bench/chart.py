@@ -2,7 +2,7 @@
 
 from xml.sax.saxutils import escape
 
-COLOURS = {"ron": "#0ea5e9", "hashing": "#7dd3fc", "nginx": "#94a3b8"}
+COLOURS = {"ron": "#0ea5e9", "hashing": "#7dd3fc", "nginx": "#94a3b8", "haproxy": "#cbd5e1"}
 WIDTH, ROW, LABEL, VALUE = 640, 22, 110, 80
 
 
@@ -19,7 +19,7 @@ def bars(title, groups):
             if i == 0:
                 out.append(f'<text x="12" y="{y + 14}">{escape(name)}</text>')
             out.append(f'<text x="{LABEL - 14}" y="{y + 14}" fill="#475569">{escape(who)}</text>')
-            out.append(f'<rect x="{LABEL + 34}" y="{y + 3}" width="{length:.1f}" height="{ROW - 6}" fill="{COLOURS.get(who, "#64748b")}"/>')
+            out.append(f'<rect x="{LABEL + 34}" y="{y + 3}" width="{length:.1f}" height="{ROW - 6}" fill="{COLOURS.get(who, COLOURS.get(name, "#64748b"))}"/>')
             out.append(f'<text x="{LABEL + 40 + length:.1f}" y="{y + 15}">{value:.1f}</text>')
             y += ROW
         y += 14

@@ -33,6 +33,13 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def filled_in(template, **fields):
+    text = (ROOT / "bench" / template).read_text()
+    for name, value in fields.items():
+        text = text.replace(f"@{name}@", str(value))
+    return text
+
+
 def b3sum(path):
     return subprocess.run(["b3sum", "--no-names", path], check=True, capture_output=True, text=True).stdout.strip()
 
@@ -40,10 +47,10 @@ def b3sum(path):
 class Server:
     """A started program. `cpu_seconds` is user plus system time of the whole process."""
 
-    def __init__(self, name, command, path, pinned=True, **popen):
+    def __init__(self, name, command, path, cpu=SERVER_CPU, **popen):
         self.name = name
         self.path = path
-        pin = ["taskset", "-c", SERVER_CPU] if pinned else []
+        pin = ["taskset", "-c", cpu] if cpu else []
         self.process = subprocess.Popen(path.at_server([*pin, *map(str, command)]), **popen)
 
     @property
@@ -66,28 +73,46 @@ class Server:
                                    check=True, capture_output=True, text=True).stdout
         return next(word for word in shown.split() if word in available)
 
+    def await_port(self):
+        for _ in range(100):
+            try:
+                socket.create_connection((self.path.address, self.port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise RuntimeError(f"{self.name} did not start")
+
     def stop(self):
         self.process.terminate()
-        self.process.wait(timeout=20)
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
 
 
 class Ron(Server):
     """svc-storage, in memory or in the directory `data`, with every ingress stage and metric on, and limits out of
-    the way."""
+    the way. `limits` are further keys of the service."""
 
+    command = "storage"
+    sections = ("storage",)  # of the configuration; the first one is the service's
     LIMITS = {"server.max_rps": 100_000_000, "server.max_inflight": 100_000, "max_conns": 20_000,
               "max_conns_per_ip": 20_000, "idle_timeout": "10m"}
 
-    def __init__(self, directory, cores=1, limits=None, data=None, pinned=True, path=Loopback(), name="ron"):
+    def __init__(self, directory, cores=1, limits=None, data=None, pinned=True, path=Loopback(), name="ron", config=None):
         self.token_file = token_file = pathlib.Path(directory) / f"{name}.token"
         self.data = data
         self.admin_port = free_port()
         where = ["--data", data] if data else ["--amnesia"]
-        command = [RON, "storage", *where, "--cores", cores, "--bind", f"{path.address}:0",
+        command = [RON, self.command, *where, "--cores", cores, "--bind", f"{path.address}:0",
                    "--admin", f"{path.address}:{self.admin_port}", "--token-out", token_file, "--log-level", "warn"]
-        for key, value in {**self.LIMITS, **(limits or {})}.items():
-            command += ["--set", f"storage.{key}={value}"]
-        super().__init__(name, command, path, pinned, stdout=subprocess.PIPE, text=True)
+        command += ["--config", config] if config else []
+        settings = {f"{section}.{key}": value for section in self.sections for key, value in self.LIMITS.items()}
+        settings |= {f"{self.sections[0]}.{key}": value for key, value in (limits or {}).items()}
+        for key, value in settings.items():
+            command += ["--set", f"{key}={value}"]
+        super().__init__(name, command, path, SERVER_CPU if pinned else None, stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         self.port = int(line.rsplit(":", 1)[1])
         self.base = f"http://{path.address}:{self.port}"
@@ -121,22 +146,17 @@ class Ron(Server):
 
 
 class Nginx(Server):
-    def __init__(self, directory, path=Loopback()):
+    """With the configuration `template`, whose @fields@ are filled in, in a directory of its own."""
+
+    def __init__(self, directory, path=Loopback(), name="nginx", template="nginx.conf.in", cpu=SERVER_CPU, **fields):
         self.port = free_port()
-        self.directory = pathlib.Path(directory)
-        (self.directory / "www").mkdir(exist_ok=True)
-        text = (ROOT / "bench" / "nginx.conf.in").read_text()
+        self.directory = pathlib.Path(directory) / name
+        (self.directory / "www").mkdir(parents=True)
         config = self.directory / "nginx.conf"
-        config.write_text(text.replace("@dir@", str(self.directory)).replace("@address@", f"{path.address}:{self.port}"))
-        super().__init__("nginx", [shutil.which("nginx") or "/usr/sbin/nginx", "-p", self.directory, "-c", config], path,
-                         stderr=subprocess.DEVNULL)
-        for _ in range(100):
-            try:
-                socket.create_connection((path.address, self.port), timeout=1).close()
-                return
-            except OSError:
-                time.sleep(0.05)
-        raise RuntimeError("nginx did not start")
+        config.write_text(filled_in(template, dir=self.directory, address=f"{path.address}:{self.port}", **fields))
+        super().__init__(name, [shutil.which("nginx") or "/usr/sbin/nginx", "-p", self.directory, "-c", config], path,
+                         cpu, stderr=subprocess.DEVNULL)
+        self.await_port()
 
     def put(self, path):
         shutil.copy(path, self.directory / "www")
@@ -157,6 +177,7 @@ def scratch_directory(parent=None):
 def machine():
     cpu = re.search(r"model name\s*:\s*(.+)", pathlib.Path("/proc/cpuinfo").read_text())
     nginx = subprocess.run(["nginx", "-v"], capture_output=True, text=True).stderr.strip()
+    haproxy = subprocess.run(["haproxy", "-v"], capture_output=True, text=True).stdout.splitlines()[0]
     return {"cpu": cpu[1] if cpu else "unknown", "cpus": os.cpu_count(), "kernel": os.uname().release,
-            "nginx": nginx,
+            "load_average": os.getloadavg()[0], "nginx": nginx, "haproxy": haproxy,
             "ron": subprocess.run([RON, "version"], capture_output=True, text=True).stdout.strip()}

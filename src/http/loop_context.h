@@ -23,12 +23,13 @@ namespace ron::http {
 // The state of the request being served. Taken from the core's pool with its first byte and given
 // back when the connection goes idle, so that waiting connections stay small.
 struct RequestWork {
-  static constexpr std::size_t kHeadOutBytes =
-      2 * base::kKiB;  // rendered heads, prepared lines included
+  // Rendered heads, prepared lines included, as they usually are.
+  static constexpr std::size_t kHeadOutBytes = 2 * base::kKiB;
 
   RequestHead head;
   UriScratch uri;
   std::array<char, kHeadOutBytes> head_out;
+  std::string large_head;  // one that does not fit there
   Request request;
   std::optional<BodyReader> body;
   std::shared_ptr<const ServerSettings> settings;
@@ -45,6 +46,7 @@ struct RequestWork {
     body.reset();
     permit = {};
     settings.reset();
+    large_head = {};
     request.body = nullptr;
   }
 };

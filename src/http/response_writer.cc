@@ -1,5 +1,6 @@
 #include "http/response_writer.h"
 
+#include <cassert>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,7 +18,13 @@ constexpr std::size_t kByReferenceBytes =
 
 constexpr std::string_view kCrlf = "\r\n";
 
+using base::Code;
 using Ended = PeerWatch::Ended;
+
+// The head has not left yet, and somebody is there to hear why it will not.
+bool can_be_told(base::ByteView head, const base::Error& error) noexcept {
+  return !head.empty() && error.code != Code::Canceled;
+}
 
 // Counts an event stream for as long as it is open.
 class OpenStream {
@@ -43,6 +50,19 @@ ResponseWriter::Framing ResponseWriter::framing_of(const RequestWork& work,
 std::string_view ResponseWriter::render_head(RequestWork& work, const Response& response,
                                              Framing framing, bool framed) {
   HeadBuffer out(work.head_out);
+  append_head(out, work, response, framing, framed);
+  if (out.ok()) return out.view();
+  // The lines of an upstream may be many.
+  work.large_head.resize(work.head_out.size() + response.lines.size() +
+                         response.prepared_lines.size());
+  HeadBuffer large(work.large_head);
+  append_head(large, work, response, framing, framed);
+  assert(large.ok());
+  return large.view();
+}
+
+void ResponseWriter::append_head(HeadBuffer& out, const RequestWork& work, const Response& response,
+                                 Framing framing, bool framed) {
   out.append("HTTP/1.1 ");
   out.append(static_cast<std::uint64_t>(response.status));
   out.append(" ");
@@ -68,7 +88,6 @@ std::string_view ResponseWriter::render_head(RequestWork& work, const Response& 
     out.append(response.prepared_lines);
     out.append(kCrlf);
   }
-  return out.ok() ? out.view() : std::string_view();
 }
 
 platform::Task<WireEnd> ResponseWriter::send(RequestWork* work, Response* response) {
@@ -80,15 +99,18 @@ platform::Task<WireEnd> ResponseWriter::send(RequestWork* work, Response* respon
   }
   const auto* shared = std::get_if<SharedBody>(&response->body);
   const bool framed = shared != nullptr && !head_only && shared->framed.size() >= kByReferenceBytes;
-  const std::string_view text = render_head(*work, *response, framing, framed);
-  if (text.empty()) co_return WireEnd::Closed;
-  const base::ByteView head = base::as_bytes(text);
+  const base::ByteView head = base::as_bytes(render_head(*work, *response, framing, framed));
   if (head_only) co_return co_await send_memory(work, head, {}, nullptr);
-  if (auto* sized = std::get_if<SizedBody>(&response->body)) {
-    co_return co_await send_sized(work, head, sized);
-  }
-  if (auto* streamed = std::get_if<StreamedBody>(&response->body)) {
-    co_return co_await send_streamed(work, head, streamed->source.get(), framing);
+  auto* const sized = std::get_if<SizedBody>(&response->body);
+  auto* const streamed = std::get_if<StreamedBody>(&response->body);
+  if (sized != nullptr || streamed != nullptr) {
+    EarlyFailure early;
+    const WireEnd end = co_await (
+        sized != nullptr ? send_sized(work, head, sized, &early)
+                         : send_streamed(work, head, streamed->source.get(), framing, &early));
+    if (!early) co_return end;
+    *response = Response::error(*early, work->request.corr_id);
+    co_return co_await send(work, response);
   }
   if (auto* events = std::get_if<EventBody>(&response->body)) {
     co_return co_await send_events(work, head, events->source.get(), framing);
@@ -128,31 +150,33 @@ platform::Task<WireEnd> ResponseWriter::write(RequestWork* work, Wire::Spans spa
   co_return co_await wire_.write(spans, work->settings->write_timeout);
 }
 
-platform::Task<std::optional<base::ByteView>> ResponseWriter::next_piece(RequestWork* work,
-                                                                         BodySource* source,
-                                                                         base::ByteView* head) {
+platform::Task<base::Result<base::ByteView>> ResponseWriter::next_piece(RequestWork* work,
+                                                                        BodySource* source,
+                                                                        base::ByteView* head) {
   runtime::Background<base::Result<base::ByteView>> pending(source->next());
   if (!pending.done()) {
     if (head != nullptr && !head->empty()) {
       const WireEnd end = co_await write(work, {std::exchange(*head, {})});
-      if (end != WireEnd::None) co_return std::nullopt;
+      if (end != WireEnd::None) co_return base::fail(Code::Canceled, "the client does not read");
     }
     const Ended ended = co_await peer_.wait(&pending, nullptr, runtime::Deadline());
     if (ended == Ended::PeerLeft) {
       loop_.clients_gone.add();
-      co_return std::nullopt;
+      co_return base::fail(Code::Canceled, "the client left");
     }
   }
-  const base::Result<base::ByteView> piece = pending.take();
-  co_return piece ? std::optional(*piece) : std::nullopt;
+  co_return pending.take();
 }
 
 platform::Task<WireEnd> ResponseWriter::send_sized(RequestWork* work, base::ByteView head,
-                                                   SizedBody* body) {
+                                                   SizedBody* body, EarlyFailure* early) {
   std::uint64_t left = body->length;
   while (left > 0 || !head.empty()) {
-    std::optional<base::ByteView> piece = base::ByteView();
+    base::Result<base::ByteView> piece = base::ByteView();
     if (left > 0) piece = co_await next_piece(work, body->source.get(), nullptr);
+    if (!piece && can_be_told(head, piece.error())) {
+      *early = std::make_unique<base::Error>(std::move(piece.error()));
+    }
     if (!piece || piece->size() > left || (left > 0 && piece->empty())) co_return WireEnd::Closed;
     left -= piece->size();
     const WireEnd end = co_await write(work, {head, *piece});
@@ -172,10 +196,14 @@ platform::Task<WireEnd> ResponseWriter::send_piece(RequestWork* work, base::Byte
 }
 
 platform::Task<WireEnd> ResponseWriter::send_streamed(RequestWork* work, base::ByteView head,
-                                                      BodySource* source, Framing framing) {
+                                                      BodySource* source, Framing framing,
+                                                      EarlyFailure* early) {
   std::uint64_t sent = 0;
   for (;;) {
-    const std::optional<base::ByteView> piece = co_await next_piece(work, source, &head);
+    base::Result<base::ByteView> piece = co_await next_piece(work, source, &head);
+    if (!piece && can_be_told(head, piece.error())) {
+      *early = std::make_unique<base::Error>(std::move(piece.error()));
+    }
     if (!piece) co_return WireEnd::Closed;
     const WireEnd end = co_await send_piece(work, head, *piece, framing);
     if (end != WireEnd::None) co_return end;

@@ -5,11 +5,14 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/error.h"
+#include "base/result.h"
 #include "http/loop_context.h"
+#include "http/message.h"
 #include "http/peer_watch.h"
 #include "http/response.h"
 #include "http/wire.h"
@@ -23,8 +26,9 @@ class ResponseWriter {
       : loop_(loop), wire_(wire), peer_(peer) {}
 
   // None: the client has all of it. Anything else: the connection must be cut, so that nobody takes
-  // a part for the whole. The request counts as in flight until its answer waits for its reader.
-  // Cancel-safe.
+  // a part for the whole. If the body's source fails before anything was sent, `response` becomes
+  // its error, and that is sent. The request counts as in flight until its answer waits for its
+  // reader. Cancel-safe.
   platform::Task<WireEnd> send(RequestWork* work, Response* response);
 
  private:
@@ -34,19 +38,24 @@ class ResponseWriter {
   // The head; with `framed`, only what comes before the prepared lines.
   std::string_view render_head(RequestWork& work, const Response& response, Framing framing,
                                bool framed);
+  void append_head(HeadBuffer& out, const RequestWork& work, const Response& response,
+                   Framing framing, bool framed);
 
   platform::Task<WireEnd> send_memory(RequestWork* work, base::ByteView head, base::ByteView bytes,
                                       const platform::SendMemory* memory);
   platform::Task<WireEnd> send_by_reference(RequestWork* work, base::ByteView head,
                                             base::ByteView bytes,
                                             const platform::SendMemory* memory);
-  // Nothing when the source failed or the client left meanwhile. With `head`, that is sent before
+  // What the source said; Canceled when the client left meanwhile. With `head`, that is sent before
   // it waits.
-  platform::Task<std::optional<base::ByteView>> next_piece(RequestWork* work, BodySource* source,
-                                                           base::ByteView* head);
-  platform::Task<WireEnd> send_sized(RequestWork* work, base::ByteView head, SizedBody* body);
+  platform::Task<base::Result<base::ByteView>> next_piece(RequestWork* work, BodySource* source,
+                                                          base::ByteView* head);
+  // Why a source failed while the client had seen nothing of the answer.
+  using EarlyFailure = std::unique_ptr<base::Error>;
+  platform::Task<WireEnd> send_sized(RequestWork* work, base::ByteView head, SizedBody* body,
+                                     EarlyFailure* early);
   platform::Task<WireEnd> send_streamed(RequestWork* work, base::ByteView head, BodySource* source,
-                                        Framing framing);
+                                        Framing framing, EarlyFailure* early);
   platform::Task<WireEnd> send_events(RequestWork* work, base::ByteView head, EventSource* source,
                                       Framing framing);
   // Gathered, tried first; whoever has to wait for its reader is not in flight any more.

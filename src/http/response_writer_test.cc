@@ -20,6 +20,20 @@ Task<Response> streamed(std::deque<std::string> pieces) {
   co_return response;
 }
 
+Task<Response> sized(std::deque<std::string> pieces, std::uint64_t length) {
+  Response response(200);
+  response.body = SizedBody{std::make_unique<ListSource>(std::move(pieces)), length};
+  co_return response;
+}
+
+// More than fits where heads usually do.
+Task<Response> many_lines() {
+  Response response = Response::text(200, "below", "text/plain");
+  for (int i = 0; i < 40; ++i) response.add("Line", std::string(200, 'v'));
+  response.add("Last", "line");
+  co_return response;
+}
+
 // Gives a piece whenever the test says so, and counts what it was asked for.
 struct Tap {
   platform::Event ready;
@@ -79,6 +93,9 @@ class ResponseWriterTest : public ServerTest {
     server_->get("/", hello);
     server_->get("/pieces", [](Request*) { return streamed({"one", "two"}); });
     server_->get("/broken", [](Request*) { return streamed({"one", "fail"}); });
+    server_->get("/many-lines", [](Request*) { return many_lines(); });
+    server_->get("/bad", [](Request*) { return streamed({"fail"}); });
+    server_->get("/bad-sized", [](Request*) { return sized({"fail"}, 3); });
     server_->get("/tap", [this](Request*) { return tapped(&tap_); });
     server_->get("/events", [this](Request*) { return tapped_events(&tap_); });
     start();
@@ -131,6 +148,25 @@ TEST_F(ResponseWriterTest, ASourceThatFailsNeverLooksWhole) {
   old->send("GET /broken HTTP/1.0\r\n\r\n");
   EXPECT_TRUE(old->wait_closed());
   EXPECT_TRUE(old->reset);
+}
+
+TEST_F(ResponseWriterTest, ASourceThatFailsAtOnceIsAnError) {
+  for (const char* path : {"/bad", "/bad-sized"}) {
+    const auto client = connect();
+    const Answer answer = client->ask(get(path));
+    EXPECT_EQ(answer.status, 502) << path;
+    EXPECT_NE(answer.body.find("\"IntegrityFail\""), std::string::npos) << answer.body;
+    EXPECT_EQ(client->ask(get("/")).body, "hello");  // nothing was cut
+  }
+}
+
+TEST_F(ResponseWriterTest, AHeadOfManyLinesArrivesWhole) {
+  const auto client = connect();
+  const Answer answer = client->ask(get("/many-lines"));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "below");
+  EXPECT_TRUE(answer.says("Last: line")) << answer.head;
+  EXPECT_EQ(client->ask(get("/")).body, "hello");
 }
 
 TEST_F(ResponseWriterTest, HeadSaysNothingOfAnUnknownLength) {

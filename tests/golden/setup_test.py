@@ -10,8 +10,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ONLY_TESTS = {"libgtest-dev", "librapidcheck-dev", "libbenchmark-dev", "clang-tidy-19", "nodejs", "npm",
-              "prometheus", "strace", "python3"}
-ONLY_BENCH = {"nginx-light", "wrk", "iproute2"}
+              "prometheus", "spin", "strace", "python3", "haproxy"}
+ONLY_BENCH = {"wrk", "iproute2"}
 
 
 def packages(group):

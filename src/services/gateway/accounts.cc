@@ -18,7 +18,7 @@ void Accounts::sample(const std::vector<TenantPtr>& tenants) {
     TenantRow row;
     row.name = tenant->name;
     row.quantum = std::max(1U, tenant->quantum.load(kRelaxed));
-    row.queued = tenant->queued.load(kRelaxed);
+    row.queued = tenant->queued();
     row.in_flight = tenant->in_flight.load(kRelaxed);
     row.deficit = tenant->deficit.load(kRelaxed);
     row.served = tenant->served_lately();

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cassert>
+#include <mutex>
 #include <string>
 #include <utility>
 
 #include "runtime/deadline.h"
 #include "runtime/waiting.h"
 #include "services/gateway/metric_names.h"
-#include "services/gateway/wires.h"
 #include "services/kit/handlers.h"
 
 namespace ron::gateway {
@@ -94,7 +94,7 @@ void Core::apply(const GatewayConfig& config) {
   queue_.set_slots(config.upstream.concurrency);
   Routing routing = gateway::routing_of(config);
   routing.upstreams = upstreams_.make(routing.table);
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   latest_ = std::make_shared<const Routing>(std::move(routing));
   routing_version_.fetch_add(1, std::memory_order_release);
 }
@@ -110,7 +110,7 @@ Core::Loop& Core::here() noexcept {
 const std::shared_ptr<const Routing>& Core::routing_of(Loop& loop) {
   const std::uint64_t version = routing_version_.load(std::memory_order_acquire);
   if (loop.routing_version != version) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     loop.routing = std::make_shared<const Routing>(*latest_);
     loop.routing_version = version;
   }
@@ -156,7 +156,10 @@ Task<Response> Core::pass_on(Visit* visit, Loop* loop, std::shared_ptr<const Rou
   Turn turn = queue_.try_take(wanted);
   if (!turn) {
     base::Result<Turn> taken = co_await queue_.take(std::move(wanted));
-    if (!taken) co_return kit::refuse(request, taken.error());
+    if (!taken) {
+      if (taken.error().code == base::Code::Busy) visit->tenant->rejections.fetch_add(1);
+      co_return kit::refuse(request, taken.error());
+    }
     turn = std::move(*taken);
   }
   Passage passage{.request = &request,
@@ -220,7 +223,7 @@ Vitals Core::vitals() const {
                 .upstreams = 0};
   std::shared_ptr<const Routing> routing;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     routing = latest_;
   }
   for (const auto& upstream : routing->upstreams) {

@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "http/client.h"
 #include "platform/host.h"
 #include "runtime/broadcast.h"
+#include "runtime/lock.h"
 #include "runtime/mpsc.h"
 #include "runtime/shutdown.h"
 #include "runtime/topology.h"
@@ -24,6 +24,7 @@
 #include "services/gateway/health.h"
 #include "services/gateway/routing.h"
 #include "services/gateway/upstreams.h"
+#include "services/gateway/wires.h"
 #include "services/kit/capability_gate.h"
 #include "services/kit/service.h"
 
@@ -103,8 +104,8 @@ class Core {
   runtime::Broadcast<GatewayEvent> events_;
   runtime::Mpsc<Tick> ticks_;
   http::Client prober_;  // apart from requests, so that no probe waits behind one
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Routing> latest_;  // guarded by mutex_
+  mutable runtime::Lock lock_{kRoutingLock};
+  std::shared_ptr<const Routing> latest_;  // guarded by lock_
   std::atomic<std::uint64_t> routing_version_ = 0;
   std::vector<std::unique_ptr<Loop>> loops_;
 };

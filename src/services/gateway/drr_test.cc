@@ -131,6 +131,54 @@ TEST(DeficitRoundRobin, ForgettingAFlowForgetsItsDebt) {
   EXPECT_EQ(round.deficit(1), 0);
 }
 
+TEST(DeficitRoundRobin, WhatIsUnwantedLeavesItsLine) {
+  Round round(16);
+  for (Cost cost : {1, 2, 3, 4}) add(round, 1, cost);
+  add(round, 2, 1);
+  add(round, 3, 3);
+  round.remove_if([](const Job& job) { return job.cost % 2 == 1; });
+  EXPECT_EQ(round.size(), 2U);
+  add(round, 1, 5);
+  for (Cost cost : {2, 4, 5}) EXPECT_EQ(round.next()->cost, cost);
+  EXPECT_FALSE(round.next());
+  for (int i = 0; i < 16; ++i) add(round, 1, 1);  // every place can be used again
+  EXPECT_TRUE(round.full());
+}
+
+TEST(DeficitRoundRobin, TheLongestLinesAreShortenedFromTheirEnds) {
+  Round round(32);
+  for (Cost cost = 1; cost <= 16; ++cost) add(round, 1, cost);
+  for (Cost cost = 1; cost <= 8; ++cost) add(round, 2, cost);
+  add(round, 3, 1);
+  std::map<int, std::vector<Cost>> cut;
+  round.shorten(12, [&](const Job& job) { cut[job.flow].push_back(job.cost); });
+  EXPECT_EQ(round.waiting(1), 5U);
+  EXPECT_EQ(round.waiting(2), 5U);
+  EXPECT_EQ(round.waiting(3), 1U);
+  EXPECT_EQ(cut[1].size(), 11U);
+  EXPECT_EQ(cut[2], (std::vector<Cost>{6, 7, 8}));
+  std::map<int, std::vector<Cost>> left;
+  while (const auto job = round.next()) left[job->flow].push_back(job->cost);
+  EXPECT_EQ(left[1], (std::vector<Cost>{1, 2, 3, 4, 5}));
+}
+
+TEST(DeficitRoundRobin, NobodysLineIsShortenedToNothing) {
+  Round round(8);
+  for (int flow = 0; flow < 8; ++flow) add(round, flow, 1);
+  round.shorten(4, [](const Job&) {});
+  EXPECT_EQ(round.size(), 8U);
+}
+
+TEST(DeficitRoundRobin, FlowsThatComeAndGoAreForgottenInTime) {
+  Round round(8);
+  for (int flow = 0; flow < 1000; ++flow) {
+    add(round, flow, 1);
+    round.next();
+    if (flow % 2 == 0) round.charge(flow, 100);
+    ASSERT_LE(round.known(), 16U);
+  }
+}
+
 // Over any stretch in which both wait, two flows differ from their shares by no more than a
 // constant.
 RC_GTEST_PROP(DeficitRoundRobin, NobodyGetsAheadByMoreThanAConstant, ()) {

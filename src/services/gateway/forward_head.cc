@@ -1,5 +1,7 @@
 #include "services/gateway/forward_head.h"
 
+#include <algorithm>
+
 #include "http/field_list.h"
 #include "http/message.h"
 
@@ -8,22 +10,22 @@ namespace {
 
 using http::iequals;
 
-constexpr std::string_view kForwardedPrefix = "X-Forwarded-";
+constexpr std::string_view kForwardedPrefix = "x-forwarded-";
+constexpr std::array<std::string_view, 5> kOfTheWay = {"forwarded", "x-real-ip", "x-corr-id",
+                                                       "true-client-ip", "cf-connecting-ip"};
+
+// As upstreams see it that hand fields on in variables (CGI and its kin): a '_' is a '-' to them.
+bool is_named(std::string_view name, std::string_view lower_case) noexcept {
+  return std::ranges::equal(name, lower_case, [](char c, char wanted) {
+    return c == '_' ? wanted == '-' : http::lower(c) == wanted;
+  });
+}
 
 // What only a proxy can know.
 bool tells_of_the_way(std::string_view name) noexcept {
-  switch (name.size()) {
-    case 9:
-      return iequals(name, "Forwarded") || iequals(name, "X-Real-IP") || iequals(name, "X-Corr-ID");
-    case 14:
-      return iequals(name, "True-Client-IP");
-    case 16:
-      if (iequals(name, "CF-Connecting-IP")) return true;
-      break;
-    default:
-      break;
-  }
-  return iequals(name.substr(0, kForwardedPrefix.size()), kForwardedPrefix);
+  if (is_named(name.substr(0, kForwardedPrefix.size()), kForwardedPrefix)) return true;
+  return std::ranges::any_of(kOfTheWay,
+                             [&](std::string_view each) { return is_named(name, each); });
 }
 
 // What the client used, as far as that is known for certain.

@@ -1,5 +1,6 @@
 #include "services/gateway/health.h"
 
+#include <mutex>
 #include <utility>
 
 namespace ron::gateway {
@@ -20,7 +21,7 @@ bool Health::note(const Vitals& vitals) {
   // Without a scheduler or a single worker nobody gets a turn who has to wait for one.
   const bool serving = vitals.scheduler && vitals.workers > 0 && !all_lost;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     missing_ = std::move(missing);
   }
   serving_.store(serving, std::memory_order_relaxed);
@@ -31,7 +32,7 @@ kit::Readiness Health::readiness() const {
   kit::Readiness state;
   state.ready = serving_.load(std::memory_order_relaxed);
   state.write_ready = state.ready && !sheds_writes();
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   state.missing = missing_;
   return state;
 }

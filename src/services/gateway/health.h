@@ -8,12 +8,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/units.h"
 #include "platform/executor.h"
+#include "runtime/lock.h"
+#include "services/gateway/wires.h"
 #include "services/kit/service.h"
 
 namespace ron::gateway {
@@ -47,8 +48,8 @@ class Health {
  private:
   std::atomic<bool> degraded_ = false;
   std::atomic<bool> serving_ = true;
-  mutable std::mutex mutex_;
-  std::vector<std::string> missing_;  // guarded by mutex_
+  mutable runtime::Lock lock_{kHealthLock};
+  std::vector<std::string> missing_;  // guarded by lock_
   bool crowded_ = false;              // the writer's
 };
 

@@ -1,46 +1,84 @@
 #include "services/gateway/tenant.h"
 
 #include <algorithm>
+#include <functional>
+#include <mutex>
+#include <tuple>
 #include <utility>
 
+#include "services/gateway/wires.h"
+
 namespace ron::gateway {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+std::uint64_t next_table_id() noexcept {
+  static constinit std::atomic<std::uint64_t> last = 0;
+  return last.fetch_add(1, kRelaxed) + 1;
+}
+
+}  // namespace
 
 Tenant::Tenant(std::string name_in, std::uint32_t quantum_in, std::uint64_t rps)
-    : name(std::move(name_in)), quantum(quantum_in), rate(rps, rps) {}
+    : name(std::move(name_in)),
+      quantum(quantum_in),
+      rate(std::max<std::uint64_t>(1, rps), std::max<std::uint64_t>(1, rps)) {
+  if (rps == 0) rate.set_unlimited();
+}
+
+void Tenant::set_rate(platform::TimePoint now, std::uint64_t rps) noexcept {
+  if (rps == 0) {
+    rate.set_unlimited();
+  } else {
+    rate.set_rate(now, rps, rps);
+  }
+}
 
 bool Tenant::touch(platform::TimePoint now) noexcept {
-  last_used_ns_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
-  if (counted_.load(std::memory_order_relaxed)) return false;
-  return !counted_.exchange(true, std::memory_order_relaxed);
+  last_used_ns_.store(now.time_since_epoch().count(), kRelaxed);
+  if (counted_.load(kRelaxed)) return false;
+  return !counted_.exchange(true);
 }
 
-bool Tenant::is_active(platform::TimePoint now) const noexcept {
-  const base::Duration since(now.time_since_epoch().count() -
-                             last_used_ns_.load(std::memory_order_relaxed));
-  return since < kActive || in_flight.load(std::memory_order_relaxed) > 0;
-}
-
-void Tenant::served(Cost cost) noexcept {
-  this_second_.fetch_add(cost, std::memory_order_relaxed);
-  // An estimate, so that a lost update does not matter.
-  const Cost mean = mean_cost.load(std::memory_order_relaxed);
-  mean_cost.store(std::max<Cost>(1, mean + (cost - mean) / 8), std::memory_order_relaxed);
-}
-
-void Tenant::tick() noexcept {
-  const std::size_t second = second_.load(std::memory_order_relaxed);
-  seconds_[second].store(this_second_.exchange(0, std::memory_order_relaxed),
-                         std::memory_order_relaxed);
-  second_.store((second + 1) % kWindowSeconds, std::memory_order_relaxed);
-}
-
-Cost Tenant::served_lately() const noexcept {
-  Cost sum = this_second_.load(std::memory_order_relaxed);
-  for (const std::atomic<Cost>& second : seconds_) sum += second.load(std::memory_order_relaxed);
+std::uint32_t Tenant::queued() const noexcept {
+  std::uint32_t sum = 0;
+  for (const Line& line : lines_) sum += line.queued.load(kRelaxed);
   return sum;
 }
 
-TenantTable::TenantTable(TenantLimits limits) : limits_(std::move(limits)) {}
+bool Tenant::is_busy() const noexcept { return in_flight.load(kRelaxed) > 0 || queued() > 0; }
+
+bool Tenant::is_active(platform::TimePoint now) const noexcept {
+  const base::Duration since(now.time_since_epoch().count() - last_used_ns());
+  return since < kActive || is_busy();
+}
+
+void Tenant::served(Cost cost) noexcept {
+  this_second_.fetch_add(cost, kRelaxed);
+  // An estimate, so that a lost update does not matter.
+  const Cost mean = scaled_mean_.load(kRelaxed);
+  scaled_mean_.store(mean + cost - mean / kMeanScale, kRelaxed);
+}
+
+Cost Tenant::mean_cost() const noexcept {
+  return std::max<Cost>(1, scaled_mean_.load(kRelaxed) / kMeanScale);
+}
+
+void Tenant::tick() noexcept {
+  const Cost closing = this_second_.exchange(0, kRelaxed);
+  const Cost leaving = std::exchange(seconds_[second_], closing);
+  second_ = (second_ + 1) % kWindowSeconds;
+  last_second_.store(closing, kRelaxed);
+  closed_seconds_.fetch_add(closing - leaving, kRelaxed);
+}
+
+Cost Tenant::served_lately() const noexcept {
+  return closed_seconds_.load(kRelaxed) + this_second_.load(kRelaxed);
+}
+
+TenantTable::TenantTable(TenantLimits limits)
+    : id_(next_table_id()), lock_(kTenantsLock), limits_(std::move(limits)) {}
 
 std::uint32_t TenantTable::quantum_of(std::string_view name) const {
   for (const auto& [tenant, quantum] : limits_.quanta) {
@@ -49,53 +87,93 @@ std::uint32_t TenantTable::quantum_of(std::string_view name) const {
   return limits_.default_quantum;
 }
 
+TenantTable::Remembered& TenantTable::remembered(std::string_view name) noexcept {
+  constexpr std::size_t kPlaces = 64;
+  static thread_local std::array<Remembered, kPlaces> places;
+  return places[std::hash<std::string_view>()(name) % kPlaces];
+}
+
+// Counting comes before the look at forgotten_, and forgetting before the look at counted_: so a
+// tenant that is counted and forgotten at once is found by one of the two, and exactly one of them
+// takes it off the count.
+bool TenantTable::count(Tenant& tenant, platform::TimePoint now) noexcept {
+  if (tenant.touch(now)) active_.fetch_add(1, kRelaxed);
+  if (!tenant.forgotten_.load()) return true;
+  uncount(tenant);
+  return false;
+}
+void TenantTable::uncount(Tenant& tenant) noexcept {
+  if (tenant.leave()) active_.fetch_sub(1, kRelaxed);
+}
+
 TenantPtr TenantTable::use(std::string_view name, platform::TimePoint now) {
-  TenantPtr tenant;
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = by_name_.find(name); found != by_name_.end()) {
-      tenant = found->second.tenant;
-      by_use_.splice(by_use_.end(), by_use_, found->second.place);
-    } else {
-      if (by_name_.size() >= kMost) {
-        const auto oldest = by_name_.find(by_use_.front());
-        if (oldest->second.tenant->leave()) active_.fetch_sub(1, std::memory_order_relaxed);
-        by_use_.pop_front();
-        by_name_.erase(oldest);
-      }
-      tenant = std::make_shared<Tenant>(std::string(name), quantum_of(name), limits_.rps);
-      const auto place = by_use_.insert(by_use_.end(), tenant->name);
-      by_name_.emplace(tenant->name, Entry{tenant, place});
-    }
+  Remembered& place = remembered(name);
+  const bool is_known = place.table == id_ && place.tenant->name == name;
+  if (is_known && count(*place.tenant, now)) return place.tenant;
+  for (;;) {
+    TenantPtr tenant = find_or_make(name);
+    if (!count(*tenant, now)) continue;
+    place = {id_, tenant};
+    return tenant;
   }
-  if (tenant->touch(now)) active_.fetch_add(1, std::memory_order_relaxed);
+}
+
+TenantPtr TenantTable::find_or_make(std::string_view name) {
+  const std::lock_guard lock(lock_);
+  if (const auto found = by_name_.find(name); found != by_name_.end()) {
+    return tenants_[found->second];
+  }
+  auto tenant = std::make_shared<Tenant>(std::string(name), quantum_of(name), limits_.rps);
+  std::size_t index = tenants_.size();
+  if (index < kMost) {
+    tenants_.push_back(tenant);
+  } else {
+    index = victim();
+    Tenant& old = *tenants_[index];
+    old.forgotten_.store(true);
+    uncount(old);
+    by_name_.erase(old.name);
+    tenants_[index] = tenant;
+  }
+  by_name_.emplace(tenant->name, index);
   return tenant;
 }
 
+std::size_t TenantTable::victim() {
+  const auto worth = [this](std::size_t index) {
+    return std::tuple(tenants_[index]->is_busy(), tenants_[index]->last_used_ns());
+  };
+  std::size_t least = hand_;
+  for (std::size_t i = 1; i < kCandidates; ++i) {
+    const std::size_t index = (hand_ + i) % kMost;
+    if (worth(index) < worth(least)) least = index;
+  }
+  hand_ = (hand_ + kCandidates) % kMost;
+  return least;
+}
+
 void TenantTable::apply(TenantLimits limits, platform::TimePoint now) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   limits_ = std::move(limits);
-  for (const auto& [name, entry] : by_name_) {
-    entry.tenant->quantum.store(quantum_of(name), std::memory_order_relaxed);
-    entry.tenant->rate.set_rate(now, limits_.rps, limits_.rps);
+  for (const TenantPtr& tenant : tenants_) {
+    tenant->quantum.store(quantum_of(tenant->name), kRelaxed);
+    tenant->set_rate(now, limits_.rps);
   }
 }
 
 void TenantTable::tick(platform::TimePoint now) {
+  Cost sum = 0;
   for (const TenantPtr& tenant : all()) {
     tenant->tick();
-    if (!tenant->is_active(now) && tenant->leave()) {
-      active_.fetch_sub(1, std::memory_order_relaxed);
-    }
+    sum += tenant->served_lately();
+    if (!tenant->is_active(now)) uncount(*tenant);
   }
+  served_lately_.store(sum, kRelaxed);
 }
 
 std::vector<TenantPtr> TenantTable::all() const {
-  const std::lock_guard lock(mutex_);
-  std::vector<TenantPtr> out;
-  out.reserve(by_name_.size());
-  for (const auto& [name, entry] : by_name_) out.push_back(entry.tenant);
-  return out;
+  const std::lock_guard lock(lock_);
+  return tenants_;
 }
 
 double jain_index(const std::vector<double>& shares) noexcept {

@@ -5,9 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -16,6 +14,7 @@
 #include "base/units.h"
 #include "config/value.h"
 #include "platform/executor.h"
+#include "runtime/lock.h"
 #include "runtime/token_bucket.h"
 #include "services/gateway/drr.h"
 
@@ -29,7 +28,16 @@ class Tenant {
   static constexpr base::Duration kActive = std::chrono::seconds(10);
   // Over this time shares are told.
   static constexpr std::size_t kWindowSeconds = 60;
+  // Its lines at upstreams, which share one if there are more of them.
+  static constexpr std::size_t kLines = 16;
 
+  // What it has waiting for one upstream, and what it owes there.
+  struct Line {
+    std::atomic<std::uint32_t> queued = 0;
+    std::atomic<Cost> owed = 0;  // what its turns came to beyond their estimates
+  };
+
+  // An `rps` of zero is no limit.
   Tenant(std::string name, std::uint32_t quantum, std::uint64_t rps);
   Tenant(const Tenant&) = delete;
   Tenant& operator=(const Tenant&) = delete;
@@ -39,31 +47,52 @@ class Tenant {
   runtime::TokenBucket rate;
   std::atomic<std::uint64_t> rejections = 0;
   std::atomic<std::uint32_t> in_flight = 0;
-  std::atomic<std::uint32_t> queued = 0;  // waiting for their turn
-  std::atomic<Cost> deficit = 0;          // as the scheduler last left it
-  std::atomic<Cost> owed = 0;             // what its turns came to beyond their estimates
-  // What its requests cost on the average, as an estimate of the next one.
-  std::atomic<Cost> mean_cost = 1;
+  std::atomic<Cost> deficit = 0;  // as the scheduler last left it
 
-  // Notes a request. True when the tenant was not active before.
-  bool touch(platform::TimePoint now) noexcept;
+  [[nodiscard]] Line& line(std::size_t lane) noexcept { return lines_[lane % kLines]; }
+  // Requests that wait for their turn, at all upstreams.
+  [[nodiscard]] std::uint32_t queued() const noexcept;
+
   [[nodiscard]] bool is_active(platform::TimePoint now) const noexcept;
-  // True when it was counted as active and is not any more.
-  bool leave() noexcept { return counted_.exchange(false, std::memory_order_relaxed); }
+  void set_rate(platform::TimePoint now, std::uint64_t rps) noexcept;
 
   // What one of its requests came to.
   void served(Cost cost) noexcept;
+  // What its requests cost on the average, as an estimate of the next one.
+  [[nodiscard]] Cost mean_cost() const noexcept;
   // Closes the present second. One caller.
   void tick() noexcept;
   // Cost served within the window, the present second included.
   [[nodiscard]] Cost served_lately() const noexcept;
+  // Cost served in the last second that was closed.
+  [[nodiscard]] Cost served_last_second() const noexcept {
+    return last_second_.load(std::memory_order_relaxed);
+  }
 
  private:
+  friend class TenantTable;
+  static constexpr Cost kMeanScale = 8;
+
+  // Notes a request. True when the tenant was not counted as active before.
+  bool touch(platform::TimePoint now) noexcept;
+  // True when it was counted as active and is not any more.
+  bool leave() noexcept { return counted_.exchange(false); }
+  [[nodiscard]] std::int64_t last_used_ns() const noexcept {
+    return last_used_ns_.load(std::memory_order_relaxed);
+  }
+  // Something of it waits or is being done.
+  [[nodiscard]] bool is_busy() const noexcept;
+
   std::atomic<std::int64_t> last_used_ns_ = 0;
-  std::atomic<bool> counted_ = false;
+  std::atomic<bool> counted_ = false;    // as active, by the table
+  std::atomic<bool> forgotten_ = false;  // by the table
+  std::array<Line, kLines> lines_{};
+  std::atomic<Cost> scaled_mean_ = kMeanScale;
   std::atomic<Cost> this_second_ = 0;
-  std::array<std::atomic<Cost>, kWindowSeconds> seconds_{};
-  std::atomic<std::size_t> second_ = 0;
+  std::atomic<Cost> last_second_ = 0;
+  std::atomic<Cost> closed_seconds_ = 0;  // the sum of what follows
+  std::array<Cost, kWindowSeconds> seconds_{};
+  std::size_t second_ = 0;
 };
 using TenantPtr = std::shared_ptr<Tenant>;
 
@@ -73,7 +102,12 @@ struct TenantLimits {
   std::uint64_t rps = 0;
 };
 
-// The tenants seen lately: at most kMost; the one that was used longest ago makes room. Any thread.
+// The tenants seen lately, at most kMost: of a few that are looked at, one that has nothing waiting
+// or in flight and was used longest ago makes room, so that a flood of new names pushes out its own
+// kind and not whoever is busy. Any thread.
+//
+// Each thread remembers those it used last, so that the usual request takes no lock and allocates
+// nothing.
 class TenantTable {
  public:
   static constexpr std::size_t kMost = 4096;
@@ -91,23 +125,40 @@ class TenantTable {
   [[nodiscard]] std::size_t active() const noexcept {
     return active_.load(std::memory_order_relaxed);
   }
+  // Cost served to all of them within the window, as of the last tick.
+  [[nodiscard]] Cost served_lately() const noexcept {
+    return served_lately_.load(std::memory_order_relaxed);
+  }
   // Once a second: closes the second and finds out who is idle. One caller.
   void tick(platform::TimePoint now);
 
   [[nodiscard]] std::vector<TenantPtr> all() const;
 
  private:
-  struct Entry {
+  // How many are looked at to find one that makes room.
+  static constexpr std::size_t kCandidates = 16;
+
+  struct Remembered {
+    std::uint64_t table = 0;
     TenantPtr tenant;
-    std::list<std::string_view>::iterator place;
   };
+  // Where this thread remembers tenants of that name.
+  static Remembered& remembered(std::string_view name) noexcept;
+  // True when the tenant is counted as active; false when the table has forgotten it meanwhile.
+  bool count(Tenant& tenant, platform::TimePoint now) noexcept;
+  void uncount(Tenant& tenant) noexcept;
+  TenantPtr find_or_make(std::string_view name);
+  [[nodiscard]] std::size_t victim();
   [[nodiscard]] std::uint32_t quantum_of(std::string_view name) const;
 
+  const std::uint64_t id_;  // never that of another table
   std::atomic<std::size_t> active_ = 0;
-  mutable std::mutex mutex_;
-  TenantLimits limits_;                                  // guarded by mutex_, as the rest
-  std::unordered_map<std::string_view, Entry> by_name_;  // keys live in the tenants
-  std::list<std::string_view> by_use_;                   // the longest unused first
+  std::atomic<Cost> served_lately_ = 0;
+  mutable runtime::Lock lock_;
+  TenantLimits limits_;  // guarded by lock_, as the rest
+  std::vector<TenantPtr> tenants_;
+  std::unordered_map<std::string_view, std::size_t> by_name_;  // keys live in the tenants
+  std::size_t hand_ = 0;                                       // where the next search begins
 };
 
 // Jain's index of fairness: 1 when all shares are alike, 1/n when one has everything.

@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -51,14 +53,111 @@ TEST(TenantTable, WhoHasSomethingInFlightIsActive) {
   EXPECT_EQ(tenants.active(), 0U);
 }
 
-TEST(TenantTable, IsBoundedAndForgetsTheLongestUnused) {
-  auto tenants = table();
-  for (std::size_t i = 0; i < TenantTable::kMost; ++i) tenants.use(std::to_string(i), kStart);
-  const TenantPtr first = tenants.use("0", kStart);
-  tenants.use("one more", kStart);
+// A table full of names that were each used once, a moment apart from each other.
+struct FullTable : testing::Test {
+  FullTable() {
+    for (std::size_t i = 0; i < TenantTable::kMost; ++i) use_new();
+  }
+  void use_new() {
+    now += 1us;
+    tenants.use("flood " + std::to_string(made++), now);
+  }
+  TenantTable tenants{{.default_quantum = 1, .quanta = {}, .rps = 10}};
+  platform::TimePoint now = kStart;
+  std::size_t made = 0;
+};
+
+TEST_F(FullTable, StaysBounded) {
+  for (std::size_t i = 0; i < 3 * TenantTable::kMost; ++i) use_new();
   EXPECT_EQ(tenants.all().size(), TenantTable::kMost);
   EXPECT_EQ(tenants.active(), TenantTable::kMost);
-  EXPECT_EQ(tenants.use("0", kStart), first);  // used lately: still there
+}
+
+TEST_F(FullTable, WhoeverWasUsedLatelyStays) {
+  const TenantPtr regular = tenants.use("regular", now);
+  for (std::size_t i = 0; i < 3 * TenantTable::kMost; ++i) {
+    use_new();
+    if (i % 100 == 0) EXPECT_EQ(tenants.use("regular", now), regular);
+  }
+}
+
+TEST_F(FullTable, WhoeverHasSomethingInFlightOrWaitingStays) {
+  const TenantPtr downloading = tenants.use("downloading", now);
+  const TenantPtr waiting = tenants.use("waiting", now);
+  ++downloading->in_flight;
+  ++waiting->line(3).queued;
+  for (std::size_t i = 0; i < 3 * TenantTable::kMost; ++i) use_new();
+  EXPECT_EQ(tenants.use("downloading", now), downloading);
+  EXPECT_EQ(tenants.use("waiting", now), waiting);
+}
+
+TEST_F(FullTable, WhoWasForgottenIsMadeAgainAndCountedOnce) {
+  const TenantPtr before = tenants.use("one", now);
+  for (std::size_t i = 0; i < 2 * TenantTable::kMost; ++i) use_new();
+  const TenantPtr after = tenants.use("one", now);  // this thread remembers the one from before
+  EXPECT_NE(after, before);
+  EXPECT_EQ(tenants.active(), TenantTable::kMost);
+  tenants.tick(now + Tenant::kActive);
+  EXPECT_EQ(tenants.active(), 0U);
+}
+
+TEST(TenantTable, DoesNotMistakeAnotherTablesTenantForItsOwn) {
+  TenantPtr before;
+  {
+    auto tenants = table();
+    before = tenants.use("a", kStart);
+  }
+  auto tenants = table();
+  EXPECT_NE(tenants.use("a", kStart), before);
+}
+
+// Names share places in what a thread remembers; none is mistaken for another.
+TEST(TenantTable, ManyNamesAreKeptApart) {
+  auto tenants = table();
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 1000; ++i) {
+      const std::string name = std::to_string(i);
+      ASSERT_EQ(tenants.use(name, kStart)->name, name);
+    }
+  }
+  EXPECT_EQ(tenants.all().size(), 1000U);
+}
+
+// Counted, forgotten and made again from several threads at once: the number of active tenants is
+// what lets a single one bypass the queue, so it must come back to zero.
+TEST(TenantTable, TheCountOfActiveTenantsIsExactUnderContention) {
+  auto tenants = table();
+  const auto use_many = [&](std::size_t offset) {
+    for (std::size_t i = 0; i < 20'000; ++i) {
+      tenants.use(std::to_string((i * 7 + offset) % (TenantTable::kMost + 64)), kStart);
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t offset : {0U, 1U, 2000U}) threads.emplace_back(use_many, offset);
+  }
+  EXPECT_EQ(tenants.active(), tenants.all().size());
+  tenants.tick(kStart + Tenant::kActive);
+  EXPECT_EQ(tenants.active(), 0U);
+}
+
+TEST(TenantTable, TheSharesOfAllAreSummedOnceASecond) {
+  auto tenants = table();
+  tenants.use("a", kStart)->served(30);
+  tenants.use("b", kStart)->served(12);
+  tenants.tick(kStart);
+  EXPECT_EQ(tenants.served_lately(), 42);
+}
+
+TEST(TenantTable, ARateOfZeroIsNoLimit) {
+  TenantTable tenants({.default_quantum = 1, .quanta = {}, .rps = 0});
+  const TenantPtr tenant = tenants.use("a", kStart);
+  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(tenant->rate.try_take(kStart));
+  tenants.apply({.default_quantum = 1, .quanta = {}, .rps = 1}, kStart);
+  EXPECT_TRUE(tenant->rate.try_take(kStart));
+  EXPECT_FALSE(tenant->rate.try_take(kStart));
+  tenants.apply({.default_quantum = 1, .quanta = {}, .rps = 0}, kStart);
+  EXPECT_TRUE(tenant->rate.try_take(kStart));
 }
 
 TEST(TenantTable, NewLimitsHoldAtOnce) {
@@ -86,7 +185,7 @@ TEST(Tenant, SharesAreOfTheLastMinute) {
 TEST(Tenant, TheMeanFollowsWhatRequestsCost) {
   Tenant tenant("a", 1, 1);
   for (int i = 0; i < 100; ++i) tenant.served(1000);
-  EXPECT_NEAR(static_cast<double>(tenant.mean_cost.load()), 1000, 20);
+  EXPECT_NEAR(static_cast<double>(tenant.mean_cost()), 1000, 20);
 }
 
 TEST(JainIndex, IsOneForAllAlikeAndOneNthForOneAlone) {

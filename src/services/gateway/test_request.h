@@ -18,8 +18,8 @@ class TestRequest {
   explicit TestRequest(std::string_view method, std::string_view target,
                        std::string_view lines = "", std::string_view peer = "192.0.2.1:5000")
       : text_(std::string(method) + " " + std::string(target) + " HTTP/1.1\r\n" +
-              (!lines.starts_with("Host:") ? "Host: ron.example\r\n" : "") +
-              std::string(lines) + "\r\n"),
+              (!lines.starts_with("Host:") ? "Host: ron.example\r\n" : "") + std::string(lines) +
+              "\r\n"),
         peer_(platform::Endpoint::parse(peer).value()) {
     EXPECT_EQ(http::parse_head(text_, head_).progress, http::Progress::Done) << text_;
     request_.head = &head_;

@@ -1,6 +1,7 @@
 #include "services/gateway/upstreams.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "services/gateway/in_process.h"
@@ -64,7 +65,7 @@ Upstreams::Known Upstreams::make_one(const UpstreamPlan& plan, std::size_t lane)
 }
 
 std::vector<std::shared_ptr<Upstream>> Upstreams::make(const RouteTable& table) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   std::vector<Known> next;
   for (const UpstreamPlan& plan : table.upstreams()) {
     const auto same = std::ranges::find_if(known_, [&plan](const Known& one) {
@@ -79,7 +80,7 @@ std::vector<std::shared_ptr<Upstream>> Upstreams::make(const RouteTable& table) 
 }
 
 std::vector<std::shared_ptr<HttpUpstream>> Upstreams::groups() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   std::vector<std::shared_ptr<HttpUpstream>> out;
   for (const Known& one : known_) {
     if (one.group) out.push_back(one.group);

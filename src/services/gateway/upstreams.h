@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,12 +12,14 @@
 #include "base/result.h"
 #include "http/upstream_group.h"
 #include "platform/random.h"
+#include "runtime/lock.h"
 #include "runtime/meter.h"
 #include "services/gateway/config.h"
 #include "services/gateway/events.h"
 #include "services/gateway/http_upstream.h"
 #include "services/gateway/route_table.h"
 #include "services/gateway/upstream.h"
+#include "services/gateway/wires.h"
 #include "services/kit/service.h"
 
 namespace ron::gateway {
@@ -55,8 +56,8 @@ class Upstreams {
   platform::Random& random_;
   const http::UpstreamPolicy policy_;
   std::map<std::string, kit::Service*, std::less<>> neighbours_;
-  mutable std::mutex mutex_;
-  std::vector<Known> known_;  // guarded by mutex_; as the table's
+  mutable runtime::Lock lock_{kUpstreamsLock};
+  std::vector<Known> known_;  // guarded by lock_; as the table's
 };
 
 // Who was how when it was last looked at, and what has changed since then.

@@ -63,10 +63,15 @@ inline constexpr auto kTasks =
     kit::all_tasks(kDialerTask, kAccountantTask, kTickerTask, kProberTask, kMonitorTask,
                    kSchedulerTask, kWorkerTask);
 inline constexpr auto kChannels = kit::all_channels(kWork, kSched, kDemand, kMetricsTick, kEvents);
-inline constexpr std::array<runtime::LockDecl, 3> kLocks = {
-    {{"routing", 1, "routes and upstreams, while a core takes over new ones"},
-     {"tenants", 2, "who was seen lately, and their quanta"},
-     {"health", 3, "what is missing"}}};
+inline constexpr std::array<runtime::LockDecl, 4> kLocks = {
+    {{"upstreams", 1, "who is behind the gateway"},
+     {"routing", 2, "the latest routes, while a core takes them over"},
+     {"tenants", 3, "who was seen lately, and their quanta"},
+     {"health", 4, "what is missing"}}};
+inline constexpr const runtime::LockDecl& kUpstreamsLock = kLocks[0];
+inline constexpr const runtime::LockDecl& kRoutingLock = kLocks[1];
+inline constexpr const runtime::LockDecl& kTenantsLock = kLocks[2];
+inline constexpr const runtime::LockDecl& kHealthLock = kLocks[3];
 inline constexpr runtime::Wires kWires{"svc-gateway", kTasks, kChannels, kLocks};
 
 }  // namespace ron::gateway
