@@ -81,7 +81,7 @@ Task<void> GatewayAuditor::run() {
   if (plan_.with_storage) co_await ask_storage();
   // Until the monitor has looked.
   co_await runtime::sleep_for(1s);
-  if (const auto wrong = witness_.check_quiet(scene_.world.now())) {
+  if (const auto wrong = witness_.check_quiet()) {
     scene_.journal.violation("audit", "in a quiet world, " + *wrong);
   }
 }

@@ -80,9 +80,8 @@ bool GatewayJudge::may_have_timed_out() const {
 bool GatewayJudge::is_over_rate() const {
   const auto found = facts_.by_tenant.find({x_.life_number, request_->tenant()});
   const std::uint64_t asked = found == facts_.by_tenant.end() ? 0 : found->second;
-  return x_.life->any(TimePoint(), x_.ended, [&](const Era& era) {
-    return asked > settings_of(era)->drr.rate_limit_rps;
-  });
+  return x_.life->any(TimePoint(), x_.ended,
+                      [&](const Era& era) { return asked > settings_of(era)->drr.rate_limit_rps; });
 }
 
 bool GatewayJudge::has_failed_task() const {
@@ -122,8 +121,7 @@ bool GatewayJudge::has_own_reason(Code code) const {
     case Code::Busy:
       return is_routed && x_.refusals != nullptr && x_.refusals->any("work", x_.begun, x_.ended);
     case Code::Degraded: {
-      const bool shed =
-          !request_->reads() && facts_.witness.shed_writes(x_.begun, x_.ended);
+      const bool shed = !request_->reads() && facts_.witness.shed_writes(x_.begun, x_.ended);
       const bool dropped = facts_.witness.dropped_turns(x_.begun, x_.ended) || has_failed_task();
       // Drained by an operator, which is an outage like others.
       const bool drained = request_->group && was_troubled();
@@ -179,10 +177,9 @@ Wrong GatewayJudge::judge_own_refusal(Code code) {
   const bool is_about_share = code == Code::Busy || code == Code::RateLimited;
   const bool has_envelope = request_ != nullptr && !base_.to_head;
   if (is_about_share && has_envelope) return judge_receipt(code);
-  const bool acknowledged =
-      request_ != nullptr && request_->object && code == Code::NotFound &&
-      facts_.stored.contains({x_.life_number, *request_->object}) &&
-      facts_.stored.at({x_.life_number, *request_->object}) < x_.begun;
+  const bool acknowledged = request_ != nullptr && request_->object && code == Code::NotFound &&
+                            facts_.stored.contains({x_.life_number, *request_->object}) &&
+                            facts_.stored.at({x_.life_number, *request_->object}) < x_.begun;
   if (acknowledged) return "an object that was acknowledged is gone";
   return std::nullopt;
 }
@@ -202,9 +199,8 @@ Wrong GatewayJudge::judge_passed_on() const {
     return base_.encoded_bytes <= era.settings->server.max_body_bytes.bytes;
   });
   if (!fits_body && given->deed != Deed::Early) return "passed on over the limit";
-  const bool has_route = any([&](const Era& era) {
-    return route_of(era, group().prefix).has_value();
-  });
+  const bool has_route =
+      any([&](const Era& era) { return route_of(era, group().prefix).has_value(); });
   if (!has_route) return "passed on without a route";
   if (base_.to_head) {
     const bool says_length = !answer_.field("content-length").empty();

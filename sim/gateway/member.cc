@@ -60,8 +60,7 @@ std::size_t Member::Incoming::count(std::string_view name) const {
 }
 
 std::string_view Member::Incoming::field(std::string_view name) const {
-  const auto found =
-      std::ranges::find(fields, name, [](const auto& each) { return each.first; });
+  const auto found = std::ranges::find(fields, name, [](const auto& each) { return each.first; });
   return found == fields.end() ? std::string_view() : found->second;
 }
 

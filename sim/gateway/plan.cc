@@ -158,7 +158,7 @@ void draw_lives(Dice& dice, GatewayPlan& plan) {
 void shorten(GatewayPlan& plan) {
   for (ClientPlan& client : plan.clients) {
     client.sessions = std::min<std::size_t>(client.sessions, 3);
-    client.rounds = 1 + client.rounds / 4;
+    client.rounds = 1 + client.rounds / 2;
   }
 }
 
@@ -194,7 +194,7 @@ GatewayPlan make_gateway_plan(std::uint64_t seed) {
   GatewayPlan plan;
   plan.seed = seed;
   draw_world(dice, plan);
-  draw_clients(dice, 4, plan);
+  draw_clients(dice, 5, plan);
   shorten(plan);
   plan.with_storage = dice.chance(40);
   draw_upstreams(dice, plan);

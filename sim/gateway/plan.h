@@ -14,23 +14,23 @@
 namespace ron::sim {
 
 // What an upstream does with a request. X(name, what is counted)
-#define RON_SIM_DEEDS(X)                                                         \
-  X(Answer, "answered as they should")                                           \
-  X(Interim, "answered after an interim answer")                                 \
-  X(CloseAfter, "answered, the connection closed though it was to be kept")      \
-  X(Slow, "answered late")                                                       \
-  X(Dribble, "answered drop by drop")                                            \
-  X(Early, "answered before their body had come")                                \
-  X(Unavailable, "answered with 502, 503 or 504")                                \
-  X(Long, "answered with more bytes than announced")                             \
-  X(Short, "answered with fewer bytes than announced")                           \
-  X(BadChunk, "answered with a broken chunk")                                    \
-  X(ResetMidBody, "answered in part, then reset")                                \
-  X(HangMidBody, "answered in part, then never")                                 \
-  X(Reset, "reset")                                                              \
-  X(Close, "closed without an answer")                                           \
-  X(Hang, "never answered")                                                      \
-  X(Garbage, "answered with what is not HTTP")                                   \
+#define RON_SIM_DEEDS(X)                                                    \
+  X(Answer, "answered as they should")                                      \
+  X(Interim, "answered after an interim answer")                            \
+  X(CloseAfter, "answered, the connection closed though it was to be kept") \
+  X(Slow, "answered late")                                                  \
+  X(Dribble, "answered drop by drop")                                       \
+  X(Early, "answered before their body had come")                           \
+  X(Unavailable, "answered with 502, 503 or 504")                           \
+  X(Long, "answered with more bytes than announced")                        \
+  X(Short, "answered with fewer bytes than announced")                      \
+  X(BadChunk, "answered with a broken chunk")                               \
+  X(ResetMidBody, "answered in part, then reset")                           \
+  X(HangMidBody, "answered in part, then never")                            \
+  X(Reset, "reset")                                                         \
+  X(Close, "closed without an answer")                                      \
+  X(Hang, "never answered")                                                 \
+  X(Garbage, "answered with what is not HTTP")                              \
   X(HugeHead, "answered with a head that is too large")
 
 enum class Deed : std::uint8_t {

@@ -223,7 +223,7 @@ class SlotLeak final : public PlantedCore {
     bool ended_ = false;
   };
 
-  runtime::Limit slots_{12};
+  runtime::Limit slots_{16};
   std::vector<runtime::Limit::Permit> lost_;
 };
 

@@ -72,8 +72,8 @@ std::unique_ptr<GatewayRequest> GatewayRequests::any(Dice& dice, bool alone) con
   }
   auto request = std::make_unique<GatewayRequest>();
   request->pass = any_pass(dice);
-  request->method = dice.pick({"GET", "GET", "GET", "GET", "HEAD", "PUT", "PUT", "POST", "POST",
-                               "DELETE", "PATCH"});
+  request->method = dice.pick(
+      {"GET", "GET", "GET", "GET", "HEAD", "PUT", "PUT", "POST", "POST", "DELETE", "PATCH"});
   request->asks_close = alone && dice.chance(5);
   if (dice.chance(4)) {
     request->garbage = true;
@@ -157,15 +157,15 @@ void GatewayRequests::compose(Dice& dice, GatewayRequest& request) const {
     request.target = request.asks_ready ? "/readyz" : "/healthz";
   }
   // The second group is open to everyone; whoever asks for what is nobody's need show nothing.
-  const bool shows_nothing = request.pass == Pass::None || request.pass == Pass::Expired ||
-                             request.pass == Pass::Garbage;
+  const bool shows_nothing =
+      request.pass == Pass::None || request.pass == Pass::Expired || request.pass == Pass::Garbage;
   const bool is_open = request.group && *request.group == 1;
   if (shows_nothing && !is_open && (request.group || request.object)) {
     request.right = Right::Nobody;
     request.public_read = request.reads();
   }
-  request.head = request.method + " " + request.target + " HTTP/1.1\r\nHost: " +
-                 (request.foreign_host ? "elsewhere" : "gateway") +
+  request.head = request.method + " " + request.target +
+                 " HTTP/1.1\r\nHost: " + (request.foreign_host ? "elsewhere" : "gateway") +
                  "\r\nX-Corr-ID: " + request.corr_id + "\r\n";
   if (request.pass != Pass::None) {
     request.head += "Authorization: Bearer " + passes_.of(request.pass) + "\r\n";
@@ -175,8 +175,8 @@ void GatewayRequests::compose(Dice& dice, GatewayRequest& request) const {
   if (request.has_body) add_body(dice, request);
   request.head += "\r\n";
   request.what = request.method + " " + request.target + (request.chunked ? " chunked" : "") +
-                 (request.expects_continue ? " expect" : "") + " pass=" +
-                 std::to_string(static_cast<int>(request.pass));
+                 (request.expects_continue ? " expect" : "") +
+                 " pass=" + std::to_string(static_cast<int>(request.pass));
 }
 
 }  // namespace ron::sim

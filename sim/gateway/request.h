@@ -29,7 +29,6 @@ struct Passes {
 };
 Passes make_passes(Dice dice, std::int64_t now_unix_s);
 
-
 struct GatewayRequest : Request {
   std::string method;
   std::string target;

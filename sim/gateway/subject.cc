@@ -22,8 +22,8 @@ const GatewayRequest* own(const Request& request) {
 }  // namespace
 
 std::unique_ptr<Subject> make_gateway_subject(std::uint64_t seed, std::string_view plant) {
-  return std::make_unique<GatewaySubject>(
-      make_gateway_plan(seed), gateway_plant_named(plant).value_or(GatewayPlant::None));
+  return std::make_unique<GatewaySubject>(make_gateway_plan(seed),
+                                          gateway_plant_named(plant).value_or(GatewayPlant::None));
 }
 
 GatewaySubject::GatewaySubject(GatewayPlan plan, GatewayPlant plant)
@@ -140,8 +140,8 @@ void GatewaySubject::service_gone() {
 // Only those that run are made to fail: a start or a stop is nobody's to repeat.
 void GatewaySubject::fail_task() {
   const ServerNode& server = *scene_->server;
-  const bool runs = server.started() && !server.is_dark() &&
-                    scene_->timeline.now_living().stop_asked == kNever;
+  const bool runs =
+      server.started() && !server.is_dark() && scene_->timeline.now_living().stop_asked == kNever;
   if (runs && !calm_) killer_->kill_one(killer_dice_);
 }
 
@@ -167,19 +167,20 @@ Duration GatewaySubject::recovery() const {
 
 std::optional<std::string> GatewaySubject::look() { return witness_->look(scene_->world.now()); }
 
-// The tenant that has most waiting has its part of the places. A scheduler that is being restarted
-// takes nothing out of the queue, also of those who have left.
+// The tenant that has most waiting has its part of the places, if the queue itself has room. A
+// scheduler that is being restarted takes nothing out of it.
 std::optional<Level> GatewaySubject::level_of(std::string_view detail) const {
   if (detail != gateway::kWork.name || core_ == nullptr) return std::nullopt;
   if (!scene_->timeline.now_living().task_failures.empty()) return Level{1, 1};
-  std::uint64_t most = 0;
+  std::uint64_t queued = 0;
   for (const gateway::TenantPtr& tenant : core_->tenants().all()) {
-    most = std::max<std::uint64_t>(most, tenant->queued.load());
+    queued = std::max<std::uint64_t>(queued, tenant->queued());
   }
   const auto config =
       scene_->timeline.now_living().eras.front().config->get(gateway::gateway_section());
   const std::uint64_t active = std::max<std::uint64_t>(1, core_->tenants().active());
-  return Level{most, std::max<std::uint64_t>(1, config->work_capacity / active)};
+  const Level level{queued, std::max<std::uint64_t>(1, config->work_capacity / active)};
+  return level.used >= level.most ? std::optional(level) : std::nullopt;
 }
 
 void GatewaySubject::leave() { members_.clear(); }

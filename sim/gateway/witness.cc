@@ -40,27 +40,28 @@ void Witness::watch(gateway::Core& core, runtime::Meters& meters) {
     const auto breaker = [&](std::string_view state) {
       return &meters.gauge(shared::kBreakerState, {name, state});
     };
-    members_.push_back({.name = name,
-                        .closed = breaker("closed"),
-                        .open = breaker("open"),
-                        .half_open = breaker("half_open"),
-                        .answered = requests("answered"),
-                        .unavailable = requests("unavailable"),
-                        .failed = requests("failed"),
-                        .abandoned = requests("abandoned"),
-                        .ejections = &meters.counter(http::metrics::kUpstreamEjectionsTotal, {name}),
-                        .returns = &meters.counter(http::metrics::kUpstreamReturnsTotal, {name}),
-                        .state = BreakerState::Closed,
-                        .since = {},
-                        .bad_before = 0,
-                        .answers_before = 0,
-                        .not_closed = {}});
+    members_.push_back(
+        {.name = name,
+         .closed = breaker("closed"),
+         .open = breaker("open"),
+         .half_open = breaker("half_open"),
+         .answered = requests("answered"),
+         .unavailable = requests("unavailable"),
+         .failed = requests("failed"),
+         .abandoned = requests("abandoned"),
+         .ejections = &meters.counter(http::metrics::kUpstreamEjectionsTotal, {name}),
+         .returns = &meters.counter(http::metrics::kUpstreamReturnsTotal, {name}),
+         .state = BreakerState::Closed,
+         .since = {},
+         .bad_before = 0,
+         .answers_before = 0});
   }
 }
 
 void Witness::leave(TimePoint now) {
   if (core_ == nullptr) return;
   note(shedding_, false, now);
+  for (Spans& spans : not_closed_) note(spans, false, now);
   core_ = nullptr;
 }
 
@@ -87,7 +88,7 @@ bool Witness::dropped_turns(TimePoint from, TimePoint until) const {
 
 bool Witness::breaker_was_open(const GroupPlan& group, TimePoint from, TimePoint until) const {
   for (std::size_t i = group.first; i < group.first + group.count; ++i) {
-    if (overlaps(members_[i].not_closed, from, until)) return true;
+    if (overlaps(not_closed_[i], from, until)) return true;
   }
   return false;
 }
@@ -98,7 +99,7 @@ bool Witness::may_shed() const {
   const Life& life = timeline_.now_living();
   if (!life.task_failures.empty() || life.stop_asked != kNever) return true;
   std::size_t queued = 0;
-  for (const gateway::TenantPtr& tenant : core_->tenants().all()) queued += tenant->queued.load();
+  for (const gateway::TenantPtr& tenant : core_->tenants().all()) queued += tenant->queued();
   return queued * 100 >= settings().work_capacity * gateway::Health::kShedAbove;
 }
 
@@ -140,7 +141,7 @@ std::optional<std::string> Witness::look_at_breaker(std::size_t member, TimePoin
   const BreakerState state = state_of(*seen.open, *seen.half_open);
   if (state == seen.state) return std::nullopt;
   auto wrong = judge_change(seen, member, state, now);
-  note(seen.not_closed, state != BreakerState::Closed, now);
+  note(not_closed_[member], state != BreakerState::Closed, now);
   seen.state = state;
   seen.since = now;
   seen.bad_before = seen.bad();
@@ -206,10 +207,10 @@ std::optional<std::string> Witness::check_books(unsigned life) const {
   return std::nullopt;
 }
 
-std::optional<std::string> Witness::check_quiet(TimePoint now) const {
+std::optional<std::string> Witness::check_quiet() const {
   for (const gateway::TenantPtr& tenant : core_->tenants().all()) {
     if (tenant->in_flight.load() != 0) return "requests of " + tenant->name + " are in flight";
-    if (tenant->queued.load() != 0) return "requests of " + tenant->name + " wait";
+    if (tenant->queued() != 0) return "requests of " + tenant->name + " wait";
   }
   for (const auto& group : core_->upstreams().groups()) {
     for (const http::UpstreamStatus& member : group->status()) {
@@ -221,10 +222,11 @@ std::optional<std::string> Witness::check_quiet(TimePoint now) const {
   for (const Seen& seen : members_) {
     const bool all_back = seen.ejections->value() == seen.returns->value();
     if (!all_back && !regrouped()) return seen.name + " was ejected and not counted as returned";
+    const std::int64_t states = seen.closed->value() + seen.open->value() + seen.half_open->value();
+    if (states > 1) return "the breaker of " + seen.name + " is in two states";
   }
   if (core_->health().sheds_writes()) return "degraded";
   if (core_->workers() != core_->workers_wanted()) return "a worker is missing";
-  static_cast<void>(now);
   return std::nullopt;
 }
 

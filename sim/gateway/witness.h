@@ -21,7 +21,7 @@ namespace ron::sim {
 class Witness {
  public:
   Witness(const GatewayPlan& plan, const Book& book, const Timeline& timeline)
-      : plan_(plan), book_(book), timeline_(timeline) {}
+      : plan_(plan), book_(book), timeline_(timeline), not_closed_(plan.members.size()) {}
   Witness(const Witness&) = delete;
   Witness& operator=(const Witness&) = delete;
 
@@ -40,7 +40,7 @@ class Witness {
 
   // In a quiet world, or at the end of a life: what the books of the gateway say that cannot be.
   [[nodiscard]] std::optional<std::string> check_books(unsigned life) const;
-  [[nodiscard]] std::optional<std::string> check_quiet(TimePoint now) const;
+  [[nodiscard]] std::optional<std::string> check_quiet() const;
 
  private:
   struct Span {
@@ -64,7 +64,6 @@ class Witness {
     TimePoint since;               // of the state
     std::uint64_t bad_before;      // when it began
     std::uint64_t answers_before;  // by the book
-    Spans not_closed;
 
     [[nodiscard]] std::uint64_t bad() const { return failed->value() + unavailable->value(); }
     [[nodiscard]] std::uint64_t attempts() const {
@@ -95,6 +94,7 @@ class Witness {
   Spans shedding_;
   std::vector<TimePoint> drops_;
   std::vector<Seen> members_;
+  std::vector<Spans> not_closed_;  // when breakers were not, by member, over all lives
 };
 
 }  // namespace ron::sim

@@ -26,8 +26,7 @@ Chunks::State Chunks::feed(std::string& arrived, std::string& body) {
     const std::string line = arrived.substr(0, end);
     arrived.erase(0, end + kLineEnd.size());
     if (step_ == Step::Size) {
-      const auto [stop, error] =
-          std::from_chars(line.data(), line.data() + line.size(), left_, 16);
+      const auto [stop, error] = std::from_chars(line.data(), line.data() + line.size(), left_, 16);
       if (error != std::errc() || stop != line.data() + line.size()) return State::Bad;
       step_ = left_ > 0 ? Step::Data : Step::LastLine;
       continue;

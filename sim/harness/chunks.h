@@ -1,5 +1,5 @@
-// Chunks: takes the chunked transfer coding off a body, and puts it on. Written apart from src/http,
-// as the rest of the clients and servers of a simulation.
+// Chunks: takes the chunked transfer coding off a body, and puts it on. Written apart from
+// src/http, as the rest of the clients and servers of a simulation.
 #pragma once
 
 #include <cstddef>

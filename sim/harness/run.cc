@@ -230,10 +230,10 @@ void Run::settle_and_audit() {
   subject_->calm_down();
   const auto write_waits = static_cast<Duration::rep>(2 + plan_.largest_body / (4 * base::kKiB));
   constexpr Duration kLinger = 1s;
-  const bool settled = pass(scene_.longest_deadline + scene_.longest_read_timeout +
-                            scene_.longest_queue + scene_.longest_idle_timeout +
-                            scene_.longest_write_timeout * write_waits + kLinger + plan_.moment() +
-                            subject_->recovery());
+  const bool settled =
+      pass(scene_.longest_deadline + scene_.longest_read_timeout + scene_.longest_queue +
+           scene_.longest_idle_timeout + scene_.longest_write_timeout * write_waits + kLinger +
+           plan_.moment() + subject_->recovery());
   if (!settled) return;
   check_quiet(scene_, *server_);
   if (journal_.failed()) return;
