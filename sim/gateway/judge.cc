@@ -23,13 +23,13 @@ std::optional<RouteConfig> route_of(const Era& era, std::string_view prefix) {
   return found == rows.end() ? std::nullopt : std::optional(*found);
 }
 
-// How long a gateway remembers that a member was in trouble: what its probes said, an ejection, a
-// breaker that is open.
+// How long a gateway may suffer from the trouble a member was in: what its probes said, an
+// ejection, a breaker that is open, a connection that was kept and is dead.
 Duration memory_of(const GatewayConfig& config) {
   const gateway::UpstreamConfig& upstream = config.upstream;
   return 3 * 2 * (upstream.probe_interval + upstream.probe_timeout) +
          http::UpstreamPolicy::kLongestEjection * upstream.eject_for + 2 * config.breaker.open_for +
-         config.breaker.window + upstream.deadline;
+         config.breaker.window + upstream.deadline + http::ClientSettings().idle_timeout;
 }
 
 }  // namespace

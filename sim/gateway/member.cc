@@ -79,6 +79,7 @@ Member::~Member() { kill(); }
 
 void Member::start() {
   if (listening_ != nullptr) return;
+  if (std::exchange(dark_, false)) node_.restart();
   listening_ = std::make_unique<platform::test::Root>(node_.core(), accept_all());
 }
 
@@ -89,6 +90,12 @@ void Member::kill() {
     link->task.reset();
   }
   links_.clear();
+}
+
+void Member::cut_power() {
+  if (std::exchange(dark_, true)) return;
+  node_.power_cut();
+  kill();
 }
 
 void Member::freeze(Duration lasts) { frozen_until_ = now() + lasts; }

@@ -31,10 +31,14 @@ class Member {
   // The process starts and dies; its connections are reset then.
   void start();
   void kill();
+  // The machine goes dark; the next start() is that of both.
+  void cut_power();
   // It neither reads nor writes for a time.
   void freeze(Duration lasts);
   // From now on it does everything right.
   void calm_down() noexcept { calm_ = true; }
+
+  [[nodiscard]] platform::sim::NodeId node() const noexcept { return node_.id(); }
 
  private:
   // A connection, and what has arrived on it and was not used.
@@ -85,6 +89,7 @@ class Member {
   platform::sim::Node& node_;
   Dice dice_;
   bool calm_ = false;
+  bool dark_ = false;
   TimePoint frozen_until_{};
   std::unique_ptr<platform::test::Root> listening_;
   std::vector<std::unique_ptr<Link>> links_;

@@ -27,7 +27,7 @@ MemberPlan draw_member(Dice& dice, bool calm) {
 Outage draw_outage(Dice& dice, std::size_t members) {
   using Kind = Outage::Kind;
   Outage outage;
-  outage.kind = dice.pick({Kind::Kill, Kind::Kill, Kind::Freeze, Kind::Drain});
+  outage.kind = dice.pick({Kind::Kill, Kind::PowerCut, Kind::Partition, Kind::Freeze, Kind::Drain});
   outage.member = dice.below(members);
   outage.at = dice.between(Duration::zero(), Duration(4s));
   outage.lasts = dice.between(10ms, Duration(2s));

@@ -51,7 +51,13 @@ struct MemberPlan {
 
 // Something done to a member from outside, at a time.
 struct Outage {
-  enum class Kind : std::uint8_t { Kill, Freeze, Drain };
+  enum class Kind : std::uint8_t {
+    Kill,       // its connections are reset, further ones refused
+    PowerCut,   // its machine goes dark without a word
+    Partition,  // nothing passes between it and the gateway
+    Freeze,     // it neither reads nor writes
+    Drain       // an operator takes it out
+  };
   Kind kind = Kind::Kill;
   std::size_t member = 0;
   Duration at{};

@@ -29,7 +29,8 @@ TEST(GatewaySim, SeedsPass) {
   }
   RON_SIM_DEEDS(RON_X)
 #undef RON_X
-  for (const char* const outage : {"upstreams killed", "upstreams frozen", "upstreams drained"}) {
+  for (const char* const outage : {"upstreams killed", "upstreams without power",
+                                   "upstreams cut off", "upstreams frozen", "upstreams drained"}) {
     EXPECT_GT(total.faults[outage], 5U) << outage;
   }
   for (const char* const kind : {"worker", "scheduler", "prober", "dialer", "monitor"}) {

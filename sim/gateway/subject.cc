@@ -79,6 +79,18 @@ void GatewaySubject::happen(const Outage& outage) {
       member.kill();
       later([&member] { member.start(); });
       break;
+    case Outage::Kind::PowerCut:
+      tell(" loses power", "upstreams without power");
+      member.cut_power();
+      later([&member] { member.start(); });
+      break;
+    case Outage::Kind::Partition: {
+      tell(" is cut off", "upstreams cut off");
+      platform::sim::Network& network = scene_->world.network();
+      network.partition(kServerNode, member.node());
+      later([&network, node = member.node()] { network.heal(kServerNode, node); });
+      break;
+    }
     case Outage::Kind::Freeze:
       tell(" is frozen", "upstreams frozen");
       member.freeze(outage.lasts);
@@ -156,12 +168,14 @@ void GatewaySubject::calm_down() {
   }
 }
 
-// Until members that were frozen or ejected are back, and their probes have said so.
+// Until members that were frozen or ejected are back, their probes have said so, and nobody keeps a
+// connection any more to a machine that has lost it.
 Duration GatewaySubject::recovery() const {
   const auto config =
       scene_->timeline.now_living().eras.back().config->get(gateway::gateway_section());
   const gateway::UpstreamConfig& upstream = config->upstream;
-  return 3s + 4 * (upstream.probe_interval + upstream.probe_timeout) +
+  return 3s + http::ClientSettings().idle_timeout +
+         4 * (upstream.probe_interval + upstream.probe_timeout) +
          http::UpstreamPolicy::kLongestEjection * upstream.eject_for + 2 * config->breaker.open_for;
 }
 
