@@ -39,8 +39,8 @@ struct SizedBody {
   std::uint64_t length = 0;
 };
 
-// Piece by piece until the source ends: chunked, or until the connection closes in HTTP/1.0. Without
-// a source it is an answer to HEAD.
+// Piece by piece until the source ends: chunked, or until the connection closes in HTTP/1.0.
+// Without a source it is an answer to HEAD.
 struct StreamedBody {
   std::unique_ptr<BodySource> source;
 };
