@@ -123,6 +123,7 @@ platform::Task<base::Result<ClientResponse>> Client::send(ClientRequest request,
   HeldBuffer memory(pool_.buffers());
   HeadBuffer head({reinterpret_cast<char*>(memory->bytes.data()), memory->bytes.size()});
   if (!render_head(request, head)) {
+    if (head.full()) co_return fail(Code::HeadTooLarge, "the request's head is too large");
     co_return fail(Code::Malformed, "the request cannot be written as an HTTP/1.1 head");
   }
   if (request.name.empty() && settings_.allow_address &&

@@ -14,8 +14,8 @@
 //
 // Errors: UpstreamFail (unknown host, cannot connect, closed, not HTTP), Timeout (a deadline or
 // timeout passed), Busy (too many wait for the endpoint), NotAllowed (the address may not be used),
-// Canceled (the client is closing), Malformed (a request that cannot be written), or what the
-// request body's source failed with. A status of 4xx or 5xx is an answer, not an error.
+// Canceled (the client is closing), Malformed (a request that cannot be written), HeadTooLarge, or
+// what the request body's source failed with. A status of 4xx or 5xx is an answer, not an error.
 //
 // A request on a kept connection that the upstream had closed meanwhile is sent once more, on a new
 // connection, if it is idempotent, not a byte of an answer was received and its body is still at

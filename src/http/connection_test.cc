@@ -29,12 +29,6 @@ Task<Response> large(Request*) {
   co_return Response::text(200, std::string(base::kMiB, 'x'), "text/plain");
 }
 
-Task<Response> overlong(Request*) {
-  Response response(200);
-  response.add("X-Long", std::string(4000, 'x'));
-  co_return response;
-}
-
 Task<Response> stream(std::deque<std::string> pieces, std::uint64_t announced) {
   Response response(200);
   response.body = SizedBody{std::make_unique<ListSource>(std::move(pieces)), announced};
@@ -51,7 +45,6 @@ class ConnectionTest : public ServerTest {
     server_->get("/n/{n}", which);
     server_->get("/explode", explode);
     server_->get("/large", large);
-    server_->get("/overlong", overlong);
     server_->add(Method::Put, "/echo", echo);
     server_->add(Method::Put, "/refuse", refuse);
   }
@@ -410,14 +403,6 @@ TEST_F(ConnectionTest, AReaderWithoutProgressIsCutOffAtTheWriteTimeoutExactly) {
   world_.run_for(1ns);
   EXPECT_EQ(counted("http_connections"), 0);
   EXPECT_EQ(counted("io_timeouts_total", "write"), 1);
-}
-
-TEST_F(ConnectionTest, AnAnswerWhoseHeadDoesNotFitIsNeverSentInPart) {
-  start();
-  const auto client = connect();
-  client->send("GET /overlong HTTP/1.1\r\nHost: x\r\n\r\n");
-  EXPECT_TRUE(client->wait_closed());
-  EXPECT_EQ(client->received, "");
 }
 
 TEST_F(ConnectionTest, ASourceIsSentWithItsLength) {

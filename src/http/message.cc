@@ -106,6 +106,7 @@ std::string_view reason(int status) noexcept {
 void HeadBuffer::append(std::string_view text) noexcept {
   if (text.size() > memory_.size() - length_) {
     ok_ = false;
+    full_ = true;
     return;
   }
   if (text.empty()) return;  // a null view is no memcpy source

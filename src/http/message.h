@@ -39,15 +39,19 @@ class HeadBuffer {
   void clear() noexcept {
     length_ = 0;
     ok_ = true;
+    full_ = false;
   }
 
   [[nodiscard]] bool ok() const noexcept { return ok_; }
+  // Something did not fit.
+  [[nodiscard]] bool full() const noexcept { return full_; }
   [[nodiscard]] std::string_view view() const noexcept { return {memory_.data(), length_}; }
 
  private:
   std::span<char> memory_;
   std::size_t length_ = 0;
   bool ok_ = true;
+  bool full_ = false;
 };
 
 // How a message we send delimits its body.

@@ -70,7 +70,7 @@ class Nginx(Program):
               "x_real_ip", "x_own", "x_one", "x_two", "cookie", "authorization", "user_agent",
               "referer", "http2_settings", "x_corr_id", "x_marker", "x_a")
     CONFIG = """
-daemon off; worker_processes 1; pid {home}/pid; error_log {home}/error.log;
+daemon off; master_process off; pid {home}/pid; error_log {home}/error.log;
 events {{ worker_connections 1024; }}
 http {{
   log_format seen escape=json '{{"method":"$request_method","target":"$request_uri",'

@@ -102,7 +102,7 @@ class ProxiesThatMustBeCaught(unittest.TestCase):
         proxy = proxy_class({prefix: upstream.address
                              for prefix, upstream in upstreams.by_prefix.items()})
         self.addCleanup(proxy.close)
-        return verdicts(proxy.address, upstreams, desync_table.build(*groups), quiet=0.2)[1]
+        return verdicts(proxy.address, upstreams, desync_table.build(*groups), quiet=0)[1]
 
     def test_one_that_copies_bytes(self):
         found = self.found(desync_naive.Pipe, ["py", "nl", "ha", "rw"],

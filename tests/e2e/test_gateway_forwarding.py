@@ -23,6 +23,7 @@ KEYS = {
     "limits.max_body_bytes": "64MiB",
 }
 STALL_S = 1.0
+LEAVES_S = 0.05  # sooner, it has only said that it sends no more (peer_watch.h)
 BUFFERS = 16 * MIB  # more than sockets and one request may hold on the way
 
 
@@ -340,6 +341,7 @@ class Streams(Forwarding):
         with socket.create_connection(self.server.address, timeout=ron.REPLY_S) as client:
             client.sendall(get("/silent").encode())
             ron.wait_until("the request", lambda: len(self.origin.requests) > before)
+            time.sleep(LEAVES_S)
         self.assertTrue(self.gone.wait(2 * ron.SLOW))
 
     def test_a_client_that_leaves_in_its_body_ends_the_request(self):

@@ -61,10 +61,10 @@ config::Group<UpstreamConfig> upstream_keys() {
                            Reload::Restart,
                            "time an upstream has to begin its answer, all tries together; then 504 "
                            "Timeout"),
-      config::count_key("concurrency", &C::concurrency, "256", {.min = "1", .max = "65536"},
-                        Reload::Hot,
-                        "most requests an upstream gets at once while several tenants are active; how "
-                        "many it can do is measured"),
+      config::count_key(
+          "concurrency", &C::concurrency, "256", {.min = "1", .max = "65536"}, Reload::Hot,
+          "most requests an upstream gets at once while several tenants are active; how "
+          "many it can do is measured"),
       config::count_key("max_connections", &C::max_connections, "256", {.min = "1", .max = "65536"},
                         Reload::Restart, "connections to one upstream from one core"),
       config::bool_key("keep_host", &C::keep_host, "false", {}, Reload::Hot,

@@ -56,6 +56,19 @@ TEST(ForwardHead, DropsWhatTheClientSaysAboutItself) {
   }
 }
 
+// Upstreams that hand fields on in variables do not tell '_' from '-'.
+TEST(ForwardHead, DropsItHoweverItIsSpelled) {
+  TestRequest request("GET", "/x",
+                      "X_Forwarded_For: 1.1.1.1\r\nx_Real-ip: 1.1.1.1\r\nX-Forwarded-By: me\r\n"
+                      "X_CORR_ID: mine\r\nX_Forwarde_For: kept\r\nReal-IP: kept\r\n");
+  const auto fields = forwarded(request);
+  for (const char* gone : {"x_forwarded_for", "x_real-ip", "x-forwarded-by", "x_corr_id"}) {
+    EXPECT_FALSE(fields.contains(gone)) << gone;
+  }
+  EXPECT_TRUE(fields.contains("x_forwarde_for"));
+  EXPECT_TRUE(fields.contains("real-ip"));
+}
+
 TEST(ForwardHead, ATrustedProxyMaySayThatItWasTls) {
   TestRequest request("GET", "/x", "X-Forwarded-For: 203.0.113.5\r\nX-Forwarded-Proto: https\r\n",
                       "10.0.0.1:1");

@@ -41,8 +41,7 @@ class CapabilityGateTest : public testing::Test {
     request_ = http::Request();
     request_.head = &head_;
     request_.path = path;
-    const http::Route route{http::Method::Put, "/o/{addr}", access, {}};
-    return gate_.check(request_, route.access);
+    return gate_.check(request_, access);
   }
   static std::string bearer(const std::vector<std::string>& caveats) {
     return "Bearer " + auth::testing::token_with(caveats).text();
@@ -146,6 +145,26 @@ TEST(DenyListText, NamesWhatIsWrong) {
   ASSERT_FALSE(wrong);
   EXPECT_NE(wrong.error().message.find("user:me"), std::string::npos);
   EXPECT_FALSE(parse_deny_list({"nothing"}));
+}
+
+TEST_F(CapabilityGateTest, AnyCapabilityIsEnoughWhereNoScopeIsAskedFor) {
+  EXPECT_EQ(code(ask(Access::any(), std::nullopt)), Code::Unauthorized);
+  EXPECT_TRUE(ask(Access::any(), std::vector<std::string>{"scope = index:write"}));
+  EXPECT_EQ(code(ask(Access::any(), std::vector<std::string>{"method = GET"})), Code::Forbidden);
+}
+
+TEST_F(CapabilityGateTest, KnowsWhoShowsACapabilityUnasked) {
+  EXPECT_TRUE(ask(Access::read(), std::vector<std::string>{"tenant = acme"}, "GET"));
+  EXPECT_EQ(request_.tenant, "") << "nobody had to look";
+  gate_.identify(request_);
+  EXPECT_EQ(request_.tenant, "acme");
+  EXPECT_TRUE(
+      ask(Access::read(), std::vector<std::string>{"tenant = acme", "path_prefix = /x"}, "GET"));
+  gate_.identify(request_);
+  EXPECT_EQ(request_.tenant, "") << "it does not hold here";
+  EXPECT_TRUE(ask_with(Access::read(), "Bearer forged", "GET"));
+  gate_.identify(request_);
+  EXPECT_EQ(request_.tenant, "");
 }
 
 }  // namespace
