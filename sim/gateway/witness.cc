@@ -153,9 +153,9 @@ std::optional<std::string> Witness::judge_change(const Seen& seen, std::size_t m
                                                  BreakerState to, TimePoint now) const {
   if (regrouped()) return std::nullopt;
   const runtime::BreakerPolicy policy = settings().breaker.policy();
-  const std::string what = "the breaker of " + seen.name + " went from " +
-                           std::string(runtime::name(seen.state)) + " to " +
-                           std::string(runtime::name(to));
+  std::string what = "the breaker of " + seen.name + " went from " +
+                     std::string(runtime::name(seen.state)) + " to " +
+                     std::string(runtime::name(to));
   switch (seen.state) {
     case BreakerState::Closed: {
       if (to != BreakerState::Open) return what;

@@ -250,7 +250,8 @@ TEST_F(GatewayService, HeadOfAnAnswerWithoutALengthSaysNone) {
 TEST_F(GatewayService, ARaisedLimitOfRequestsHoldsForTheirConnectionsToo) {
   first_.act = http::test::answers(200);
   first_.act.after = 20ms;
-  start({&first_}, "[gateway.server]\nmax_inflight = 1\n", {"gateway.upstream.max_connections=1"});
+  start({&first_}, "[gateway.server]\nmax_inflight = 1\n",
+        {"gateway.upstream.max_connections=1", "gateway.retry.max_tries=1"});
   set_file({&first_}, "[gateway.server]\nmax_inflight = 64\n");
   ASSERT_TRUE(reload());
   std::array<Answer, 12> answers;
