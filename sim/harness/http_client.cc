@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "runtime/deadline.h"
+#include "sim/harness/chunks.h"
 
 namespace ron::sim {
 namespace {
@@ -144,7 +145,7 @@ Task<ReadEnd> HttpClient::fill(Pace pace, TimePoint deadline) {
   }
 }
 
-bool HttpClient::parse_head(std::string_view head, Answer& answer) {
+bool HttpClient::parse_head(std::string_view head, bool to_head, Answer& answer) {
   const std::size_t line_end = std::min(head.find("\r\n"), head.size());
   const std::string_view line = head.substr(0, line_end);
   if (!line.starts_with("HTTP/1.1 ") || line.size() < 13 || line[12] != ' ' ||
@@ -166,9 +167,42 @@ bool HttpClient::parse_head(std::string_view head, Answer& answer) {
   if (!length.empty() && !parse_number(length, answer.content_length)) {
     return complain("bad Content-Length '" + std::string(length) + "'");
   }
-  const bool needs_length = !has_no_body(answer.status, false);
-  if (needs_length && length.empty()) return complain("an answer without Content-Length");
+  const std::string_view coding = answer.field("transfer-encoding");
+  answer.chunked = coding == "chunked";
+  if (!coding.empty() && !answer.chunked) return complain("an unknown transfer coding");
+  if (answer.chunked && !length.empty()) return complain("a length and chunks");
+  const bool needs_end = !has_no_body(answer.status, to_head);
+  if (needs_end && length.empty() && !answer.chunked) {
+    return complain("an answer without Content-Length");
+  }
   return true;
+}
+
+Task<ReadEnd> HttpClient::read_sized(std::size_t bytes, Answer* answer, Pace pace,
+                                     TimePoint deadline) {
+  while (buffer_.size() < bytes) {
+    const ReadEnd filled = co_await fill(pace, deadline);
+    if (filled != ReadEnd::Answer) co_return filled == ReadEnd::Closed ? ReadEnd::Cut : filled;
+  }
+  answer->body = buffer_.substr(0, bytes);
+  buffer_.erase(0, bytes);
+  co_return ReadEnd::Answer;
+}
+
+Task<ReadEnd> HttpClient::read_chunks(Answer* answer, Pace pace, TimePoint deadline) {
+  Chunks chunks;
+  for (;;) {
+    const Chunks::State state = chunks.feed(buffer_, answer->body);
+    if (state == Chunks::State::Done) break;
+    if (state == Chunks::State::Bad) {
+      complain("bad chunks");
+      co_return ReadEnd::Malformed;
+    }
+    const ReadEnd filled = co_await fill(pace, deadline);
+    if (filled != ReadEnd::Answer) co_return filled == ReadEnd::Closed ? ReadEnd::Cut : filled;
+  }
+  answer->content_length = answer->body.size();
+  co_return ReadEnd::Answer;
 }
 
 Task<ReadEnd> HttpClient::read(Answer* answer, bool to_head, Pace pace, TimePoint deadline,
@@ -181,17 +215,18 @@ Task<ReadEnd> HttpClient::read(Answer* answer, bool to_head, Pace pace, TimePoin
       if (filled != ReadEnd::Answer) co_return filled;
       head_bytes = buffer_.find(kHeadEnd);
     }
-    const bool good = parse_head(std::string_view(buffer_).substr(0, head_bytes), *answer);
+    const bool good = parse_head(std::string_view(buffer_).substr(0, head_bytes), to_head, *answer);
     if (!good) co_return ReadEnd::Malformed;
-    const std::size_t begin = head_bytes + kHeadEnd.size();
-    const std::size_t body_bytes =
-        has_no_body(answer->status, to_head) ? 0 : static_cast<std::size_t>(answer->content_length);
-    while (buffer_.size() < begin + body_bytes) {
-      const ReadEnd filled = co_await fill(pace, deadline);
-      if (filled != ReadEnd::Answer) co_return filled;
+    buffer_.erase(0, head_bytes + kHeadEnd.size());
+    ReadEnd end = ReadEnd::Answer;
+    if (has_no_body(answer->status, to_head)) {
+      // Whatever comes next is another answer.
+    } else if (answer->chunked) {
+      end = co_await read_chunks(answer, pace, deadline);
+    } else {
+      end = co_await read_sized(answer->content_length, answer, pace, deadline);
     }
-    answer->body = buffer_.substr(begin, body_bytes);
-    buffer_.erase(0, begin + body_bytes);
+    if (end != ReadEnd::Answer) co_return end;
     if (answer->status >= 200 || stop_at_interim) co_return ReadEnd::Answer;
   }
 }

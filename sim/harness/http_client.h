@@ -26,7 +26,8 @@ struct Answer {
   int status = 0;
   std::vector<std::pair<std::string, std::string>> fields;  // names in lower case
   std::string body;
-  std::uint64_t content_length = 0;
+  std::uint64_t content_length = 0;  // as it says; of one in chunks, as it came to
+  bool chunked = false;
 
   // Empty when there is none; the first when there are several.
   [[nodiscard]] std::string_view field(std::string_view lower_case_name) const;
@@ -84,7 +85,9 @@ class HttpClient {
  private:
   class Alarm;
   Task<ReadEnd> fill(Pace pace, TimePoint deadline);
-  [[nodiscard]] bool parse_head(std::string_view head, Answer& answer);
+  Task<ReadEnd> read_sized(std::size_t bytes, Answer* answer, Pace pace, TimePoint deadline);
+  Task<ReadEnd> read_chunks(Answer* answer, Pace pace, TimePoint deadline);
+  [[nodiscard]] bool parse_head(std::string_view head, bool to_head, Answer& answer);
   bool complain(std::string what);
 
   platform::Host host_;

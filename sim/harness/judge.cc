@@ -42,11 +42,11 @@ Judgement Judge::judge() {
   out.outcome = std::to_string(answer_.status);
   if (base_.asks_ready && (answer_.status == 200 || answer_.status == 503)) {
     out.wrong = judge_ready();
-  } else if (answer_.status >= 400) {
+  } else if (answer_.status >= 400 && !is_passed_on()) {
     out.wrong = base_.to_head ? judge_bodiless_refusal(out) : judge_refusal(out);
   } else if (answer_.field("x-corr-id") != base_.corr_id) {
     out.wrong = "the answer to another request";
-  } else if (!x_.sent_whole) {
+  } else if (!x_.sent_whole && !is_passed_on()) {
     out.wrong = "success of half a request";
   } else {
     out.wrong = judge_success();
@@ -82,6 +82,7 @@ bool Judge::may_be_busy(bool own_id) const {
 }
 
 bool Judge::may_refuse(Code code, bool own_id) const {
+  if (own_id && has_own_reason(code)) return true;
   switch (code) {
     case Code::Busy:
       return may_be_busy(own_id);
@@ -107,7 +108,7 @@ bool Judge::may_refuse(Code code, bool own_id) const {
     case Code::Forbidden:
       return base_.right == Right::TooLittle;
     default:
-      return has_own_reason(code) || may_refuse_body(code);
+      return may_refuse_body(code);
   }
 }
 
@@ -161,7 +162,9 @@ Wrong Judge::judge_ready() const {
   const bool ready = answer_.body.starts_with("{\"ready\":true");
   if (ready != (answer_.status == 200)) return "status and body disagree";
   if (ready && x_.begun >= x_.life->stop_asked) return "ready while draining";
-  if (!ready && x_.ended < x_.life->stop_asked) return "unready without a reason";
+  if (!ready && x_.ended < x_.life->stop_asked && !may_be_unready()) {
+    return "unready without a reason";
+  }
   return std::nullopt;
 }
 

@@ -38,6 +38,10 @@ class Judge {
   virtual Wrong judge_own_refusal(base::Code code) = 0;
   // Anything but a refusal or an answer about readiness.
   virtual Wrong judge_success() = 0;
+  // It is what another server answered: whatever it says, it is no refusal of this service.
+  [[nodiscard]] virtual bool is_passed_on() const { return false; }
+  // It may say so without having been told to stop.
+  [[nodiscard]] virtual bool may_be_unready() const { return false; }
 
   template <class Holds>
   [[nodiscard]] bool any(Holds holds) const {

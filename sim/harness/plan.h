@@ -61,6 +61,7 @@ struct Plan {
   bool by_reference = false;  // large bodies live in memory that is sent without copying
   std::vector<LifePlan> lives;
   std::vector<ClientPlan> clients;
+  std::size_t helpers = 0;  // machines besides: whoever the service itself calls
   std::vector<Mishap> mishaps;
   std::uint64_t largest_body = 0;  // of any answer
   Duration start_slack{};          // what a slow disk may add to a start
@@ -71,7 +72,7 @@ struct Plan {
   [[nodiscard]] Duration moment() const;
 };
 
-// The node of the service; the others follow in order, the auditor's last.
+// The node of the service; the clients' follow in order, then the helpers', the auditor's last.
 inline constexpr platform::sim::NodeId kServerNode = 0;
 
 // Where the service of a plan listens.

@@ -16,8 +16,9 @@ constexpr std::string_view kMaxInflight = "max_inflight";
 }  // namespace
 
 void Refusals::watch(runtime::Meters& meters, const runtime::Topology& topology,
-                     const Timeline& timeline) {
+                     const Timeline& timeline, Measure measure) {
   meters_ = &meters;
+  measure_ = std::move(measure);
   topology_ = &topology;
   timeline_ = &timeline;
   watched_.clear();
@@ -55,7 +56,7 @@ std::uint64_t Refusals::least(std::uint64_t http::ServerSettings::* limit) const
   return found;
 }
 
-Refusals::Level Refusals::level(const Watched& watched) const {
+Level Refusals::level(const Watched& watched) const {
   using Settings = http::ServerSettings;
   if (watched.detail == kMaxConns) {
     return {gauge("http_connections"), least(&Settings::max_conns)};
@@ -67,6 +68,9 @@ Refusals::Level Refusals::level(const Watched& watched) const {
     // The one that was turned away is open, too, while it is told so.
     const std::size_t open = world_.network().most_streams_of_a_peer(kServerNode);
     return {open == 0 ? 0 : open - 1, least(&Settings::max_conns_per_ip)};
+  }
+  if (measure_) {
+    if (const auto measured = measure_(watched.detail)) return *measured;
   }
   for (const runtime::Topology::Sample& queue : topology_->sample()) {
     if (queue.decl->name == watched.detail) return {queue.depth, queue.capacity};

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,14 +21,24 @@
 
 namespace ron::sim {
 
+// How much of something is in use.
+struct Level {
+  std::uint64_t used;
+  std::uint64_t most;
+};
+
 class Refusals {
  public:
+  // The level of what only the service can tell; nothing: it is an ordinary queue.
+  using Measure = std::function<std::optional<Level>(std::string_view detail)>;
+
   explicit Refusals(platform::sim::World& world) : world_(world) {}
   Refusals(const Refusals&) = delete;
   Refusals& operator=(const Refusals&) = delete;
 
   // A service begins; it must be left before it goes.
-  void watch(runtime::Meters& meters, const runtime::Topology& topology, const Timeline& timeline);
+  void watch(runtime::Meters& meters, const runtime::Topology& topology, const Timeline& timeline,
+             Measure measure = {});
   void leave() noexcept { meters_ = nullptr; }
   // After a step. What was refused although there was room, if anything was.
   std::optional<std::string> look();
@@ -49,10 +60,6 @@ class Refusals {
     std::string detail;
     TimePoint at;
   };
-  struct Level {
-    std::uint64_t used;
-    std::uint64_t most;
-  };
 
   [[nodiscard]] Level level(const Watched& watched) const;
   [[nodiscard]] std::uint64_t gauge(std::string_view name) const;
@@ -62,6 +69,7 @@ class Refusals {
   const Timeline* timeline_ = nullptr;
   const runtime::Meters* meters_ = nullptr;  // null: nobody is watched
   const runtime::Topology* topology_ = nullptr;
+  Measure measure_;
   std::vector<Watched> watched_;
   std::vector<Seen> seen_;
 };

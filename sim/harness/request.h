@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "base/units.h"
+
 namespace ron::sim {
 
 // What a request shows, measured by what it has to show.
@@ -29,6 +31,7 @@ struct Request {
   std::uint64_t encoded_bytes = 0;  // the body without framing
   std::uint64_t decoded_bytes = 0;  // and after decoding
   std::uint64_t answer_bytes = 0;   // the longest body an answer has
+  base::Duration answer_takes{};    // that others may take for it, beyond the request's deadline
 
   bool has_body = false;
   bool chunked = false;

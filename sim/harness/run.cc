@@ -49,6 +49,7 @@ class Run {
       const Node& node = world_.add_node();
       world_.network().set_link(server.id(), node.id(), client.link);
     }
+    for (std::size_t i = 0; i < plan_.helpers; ++i) world_.add_node();
     world_.add_node();  // the auditor's
     server_ = std::make_unique<ServerNode>(scene_, server);
     subject_->enter(scene_);
@@ -143,6 +144,7 @@ Duration Run::patience() const { return 10min; }
 bool Run::run_until(const std::function<bool()>& holds, Duration limit, std::string_view what) {
   const auto step = [&] {
     if (const auto wrong = scene_.refusals.look()) journal_.violation("server", *wrong);
+    if (const auto wrong = subject_->look()) journal_.violation("server", *wrong);
     return journal_.failed() || holds();
   };
   const Outcome outcome = world_.run_until(step, limit);
@@ -228,9 +230,10 @@ void Run::settle_and_audit() {
   subject_->calm_down();
   const auto write_waits = static_cast<Duration::rep>(2 + plan_.largest_body / (4 * base::kKiB));
   constexpr Duration kLinger = 1s;
-  const bool settled = pass(scene_.longest_deadline + scene_.longest_read_timeout +
-                            scene_.longest_queue + scene_.longest_idle_timeout +
-                            scene_.longest_write_timeout * write_waits + kLinger + plan_.moment());
+  const bool settled =
+      pass(scene_.longest_deadline + scene_.longest_read_timeout + scene_.longest_queue +
+           scene_.longest_idle_timeout + scene_.longest_write_timeout * write_waits + kLinger +
+           plan_.moment() + subject_->recovery());
   if (!settled) return;
   check_quiet(scene_, *server_);
   if (journal_.failed()) return;
@@ -267,6 +270,7 @@ void Run::leave() {
   monitor_.reset();
   clients_.clear();
   scene_.held.clear();
+  subject_->leave();
   world_.faults() = {};
   world_.network().heal_all();
   journal_.tally.virtual_time = world_.now().time_since_epoch();
@@ -283,6 +287,7 @@ bool Run::wind_down() {
   monitor_.reset();
   clients_.clear();
   scene_.held.clear();
+  subject_->leave();
   if (server_->ended()) return true;
   if (!server_->stopped()) {
     if (!server_->started()) return false;

@@ -44,6 +44,10 @@ struct Scene {
   std::map<unsigned, std::uint64_t> heavy;        // requests that pass through admission, by life
   std::vector<std::unique_ptr<HttpClient>> held;  // connections their client forgot about
 
+  // The machines that the plan adds to those of the service and its clients.
+  [[nodiscard]] platform::sim::Node& helper(std::size_t index) const {
+    return world.node(1 + plan.clients.size() + index);
+  }
   // The configuration these flags make; plans make only good ones.
   [[nodiscard]] std::shared_ptr<const config::Config> load(const Flags& flags) const;
   // Reads every configuration of the plan for the limits above.

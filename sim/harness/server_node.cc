@@ -104,8 +104,12 @@ Task<void> ServerNode::live(std::shared_ptr<const config::Config> config) {
                           .credentials = {scene_.subject.keyring(), nullptr},
                           .logs = &logs_};
   service_ = scene_.subject.make_service(std::move(parts));
-  scene_.refusals.watch(service_->meters(), service_->topology(), scene_.timeline);
-  life_.emplace(node_.signals(), std::vector<kit::Service*>{service_.get()}, hooks());
+  scene_.refusals.watch(
+      service_->meters(), service_->topology(), scene_.timeline,
+      [this](std::string_view detail) { return scene_.subject.level_of(detail); });
+  services_ = scene_.subject.neighbours();
+  services_.push_back(service_.get());
+  life_.emplace(node_.signals(), services_, hooks());
   const base::Result<> lived = co_await life_->run();
   if (!lived) wrong("did not start: " + lived.error().message);
   if (life_->gave_up()) wrong("a critical task was given up");
@@ -210,20 +214,16 @@ void ServerNode::reloaded(const config::ReloadRefused* why) {
   ++scene_.journal.tally.events["reloads"];
 }
 
-std::int64_t ServerNode::gauge(std::string_view name) {
-  std::int64_t sum = 0;
-  for (const runtime::FamilyReading& family : service_->meters().collect()) {
-    if (family.decl->name != name) continue;
-    for (const runtime::SeriesReading& series : family.series) sum += series.level;
-  }
-  return sum;
-}
-
-std::uint64_t ServerNode::counter(std::string_view name) {
-  std::uint64_t sum = 0;
-  for (const runtime::FamilyReading& family : service_->meters().collect()) {
-    if (family.decl->name != name) continue;
-    for (const runtime::SeriesReading& series : family.series) sum += series.count;
+runtime::SeriesReading ServerNode::sum(std::string_view name) {
+  runtime::SeriesReading sum;
+  for (kit::Service* const service : services_) {
+    for (const runtime::FamilyReading& family : service->meters().collect()) {
+      if (family.decl->name != name) continue;
+      for (const runtime::SeriesReading& series : family.series) {
+        sum.level += series.level;
+        sum.count += series.count;
+      }
+    }
   }
   return sum;
 }
@@ -252,6 +252,7 @@ void ServerNode::end() {
   scene_.refusals.leave();
   root_.reset();
   life_.reset();
+  services_.clear();
   service_.reset();
   scene_.subject.service_gone();
   check_log();

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "observe/log.h"
 #include "platform/send_memory.h"
@@ -57,9 +58,9 @@ class ServerNode {
   // Checks what must hold after a stop, and destroys the service. The machine has power again.
   void end();
 
-  // The level of a gauge, summed over its series.
-  [[nodiscard]] std::int64_t gauge(std::string_view name);
-  [[nodiscard]] std::uint64_t counter(std::string_view name);
+  // The level of a gauge, summed over its series and the services of the process.
+  [[nodiscard]] std::int64_t gauge(std::string_view name) { return sum(name).level; }
+  [[nodiscard]] std::uint64_t counter(std::string_view name) { return sum(name).count; }
   [[nodiscard]] platform::sim::Node& node() noexcept { return node_; }
   [[nodiscard]] std::size_t reloads() const noexcept { return reloads_; }  // in this life
   [[nodiscard]] std::size_t aborted() const noexcept { return aborted_; }
@@ -78,6 +79,7 @@ class ServerNode {
   void check_log();
   void check_stopped();
   [[nodiscard]] platform::Host host();
+  [[nodiscard]] runtime::SeriesReading sum(std::string_view name);
   [[nodiscard]] TimePoint now() const { return scene_.world.now(); }
   [[nodiscard]] std::size_t planned_failures() const;
   void wrong(std::string_view what) {
@@ -99,6 +101,7 @@ class ServerNode {
   TimePoint stop_asked_ = kNever;
   TimePoint abort_asked_ = kNever;
   std::unique_ptr<kit::Service> service_;
+  std::vector<kit::Service*> services_;  // it, and those that are made with it
   std::optional<kit::Life> life_;
   std::unique_ptr<platform::test::Root> root_;
 };

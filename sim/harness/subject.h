@@ -16,12 +16,12 @@
 #include "sim/harness/http_client.h"
 #include "sim/harness/journal.h"
 #include "sim/harness/plan.h"
+#include "sim/harness/refusals.h"
 #include "sim/harness/request.h"
 #include "sim/harness/timeline.h"
 
 namespace ron::sim {
 
-class Refusals;
 class Talk;
 struct Scene;
 
@@ -84,6 +84,8 @@ class Subject {
   // Its machine, perhaps with a part that misbehaves as planned.
   virtual platform::Host host(platform::Host machine) { return machine; }
   virtual std::unique_ptr<kit::Service> make_service(kit::ServiceParts parts) = 0;
+  // Other services of the same process, made with it: started before it and stopped after it.
+  virtual std::vector<kit::Service*> neighbours() { return {}; }
   // After the service is gone: whatever was made with it goes, too.
   virtual void service_gone() {}
   // The planned failure of a task is due: it is to throw when it next can. Whatever fails then is
@@ -91,6 +93,16 @@ class Subject {
   virtual void fail_task() {}
   // What was planned and has not happened shall not happen any more.
   virtual void calm_down() {}
+  // Until the service has noticed that.
+  [[nodiscard]] virtual Duration recovery() const { return {}; }
+  // After every step of the world: what is wrong with the service, if anything is.
+  virtual std::optional<std::string> look() { return std::nullopt; }
+  // How full a queue is that the service does not bound by its capacity alone.
+  [[nodiscard]] virtual std::optional<Level> level_of(std::string_view) const {
+    return std::nullopt;
+  }
+  // Everybody has gone: so do the machines that the plan added.
+  virtual void leave() {}
   // Until workers have done all that can be queued.
   [[nodiscard]] virtual Duration longest_queue(const config::Config& config) const = 0;
 
@@ -99,6 +111,8 @@ class Subject {
   // The first byte of a request is about to leave; what it returns comes back with the exchange.
   virtual std::optional<std::size_t> begin(const Request& request, unsigned life) = 0;
   virtual Judgement answered(const Exchange& exchange) = 0;
+  // An answer may have been cut off, though the service had the request and time to answer it.
+  [[nodiscard]] virtual bool may_cut(const Exchange&) const { return false; }
   // `may_happen`: the server may have all of it and may still be about to act on it.
   virtual void unanswered(const Exchange& exchange, bool may_happen) = 0;
   // Nothing of this life takes effect any more.

@@ -55,7 +55,7 @@ TimePoint Talk::deadline_for(const std::vector<Asked>& asked, const Conduct& con
   for (const Asked& each : asked) {
     sent += each.request->bytes();
     received += 2048 + each.request->answer_bytes;
-    server += scene_.longest_deadline;
+    server += scene_.longest_deadline + each.request->answer_takes;
   }
   // While we still write, an answer may fill the window: the server then gives us up.
   if (asked.size() > 1) server += 2 * scene_.longest_write_timeout;
@@ -223,7 +223,8 @@ void Talk::check_dropped(const Asked& asked) {
   const bool arrived = asked.begun + slack < life().stop_asked;
   const bool enough_time =
       life().eras.back().settings->drain_deadline > scene_.longest_deadline + 2 * slack;
-  if (arrived && enough_time) wrong("dropped a request in flight: " + asked.request->what);
+  if (!arrived || !enough_time || scene_.subject.may_cut(exchange_of(asked))) return;
+  wrong("dropped a request in flight: " + asked.request->what);
 }
 
 // Half a request does nothing, and neither does one behind an announced end; otherwise the server

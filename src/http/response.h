@@ -40,6 +40,7 @@ struct SizedBody {
 };
 
 // Piece by piece until the source ends: chunked, or until the connection closes in HTTP/1.0.
+// Without a source it is an answer to HEAD.
 struct StreamedBody {
   std::unique_ptr<BodySource> source;
 };

@@ -27,6 +27,9 @@ using namespace std::chrono_literals;
 constexpr base::Duration kTick = 1s;
 constexpr base::Duration kLook = 100ms;
 constexpr std::size_t kMostWorkers = 8;
+// For a connection to an upstream. Requests in flight are bounded by server.max_inflight, which may
+// be raised while the clients live: nobody is refused once more behind it. As much as that may be.
+constexpr std::size_t kMostWaiting = 1'000'000;
 // For connections to upstreams that something still uses when nobody should.
 constexpr base::Duration kLastWords = 1s;
 
@@ -48,7 +51,7 @@ http::ClientSettings client_settings(const CoreParts& parts, const GatewayConfig
   settings.resolver = &parts.host.resolver;
   settings.max_connections = config.upstream.max_connections;
   settings.max_idle = config.upstream.max_connections;
-  settings.max_waiting = config.server.max_inflight;
+  settings.max_waiting = kMostWaiting;
   settings.connect_timeout = config.upstream.connect_timeout;
   settings.read_timeout = config.upstream.deadline;
   settings.write_timeout = config.upstream.deadline;

@@ -60,8 +60,12 @@ http::Response response_of(http::ClientResponse answer, http::Method method, Pas
   const std::optional<std::uint64_t> length = head.content_length;
   if (response.is_bodiless()) return response;
   if (method == http::Method::Head) {
-    // What a GET would be, as far as the upstream says so.
-    if (length) response.body = http::SizedBody{nullptr, *length};
+    // What a GET would be: as long as the upstream says, or of a length that it does not say.
+    if (length) {
+      response.body = http::SizedBody{nullptr, *length};
+    } else {
+      response.body = http::StreamedBody{nullptr};
+    }
     return response;
   }
   response.owner = std::move(passage.owner);

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "services/gateway/metric_names.h"
-#include "services/gateway/routes.h"
 #include "services/gateway/wires.h"
 
 namespace ron::gateway {
@@ -24,11 +23,11 @@ constinit const kit::ServiceKind kKind{.name = "gateway",
                                        .rate_key = "drr.rate_limit_rps",
                                        .dials = true};
 
-Service::Service(kit::ServiceParts parts)
+Service::Service(kit::ServiceParts parts, const RouteAdder& routes)
     : ServiceBase(std::move(parts), kKind),
       core_({.host = host(), .topology = &topology(), .gate = &gate(), .trust = trust()},
             *settings()) {
-  add_routes(router(), core_);
+  routes(router(), core_);
   add_gauges_of_core();
 }
 

@@ -1,6 +1,8 @@
 // svc-gateway as a process holds it, in front of servers in a simulated world.
 #include "services/gateway/service.h"
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -233,6 +235,30 @@ TEST_F(GatewayService, ABodyThatBreaksOffIsACut) {
   const Answer answer = get("/");
   EXPECT_EQ(answer.status, 200);
   EXPECT_TRUE(answer.cut) << "nobody takes a part for the whole: " << answer.body;
+}
+
+TEST_F(GatewayService, HeadOfAnAnswerWithoutALengthSaysNone) {
+  first_.act = {.answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"};
+  start({&first_});
+  Answer answer;
+  const auto asking = begin(Method::Head, "/", "", answer);
+  run_until([&] { return answer.done; });
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.head.find("Content-Length"), std::string::npos) << answer.head;
+}
+
+TEST_F(GatewayService, ARaisedLimitOfRequestsHoldsForTheirConnectionsToo) {
+  first_.act = http::test::answers(200);
+  first_.act.after = 20ms;
+  start({&first_}, "[gateway.server]\nmax_inflight = 1\n",
+        {"gateway.upstream.max_connections=1", "gateway.retry.max_tries=1"});
+  set_file({&first_}, "[gateway.server]\nmax_inflight = 64\n");
+  ASSERT_TRUE(reload());
+  std::array<Answer, 12> answers;
+  std::vector<std::unique_ptr<Root>> asking;
+  for (Answer& answer : answers) asking.push_back(begin(Method::Get, "/", "", answer));
+  run_until([&] { return std::ranges::all_of(answers, &Answer::done); });
+  for (const Answer& answer : answers) EXPECT_EQ(answer.status, 200) << answer.body;
 }
 
 TEST_F(GatewayService, ReadsGoToTheOtherMember) {

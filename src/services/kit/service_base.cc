@@ -30,6 +30,7 @@ ServiceBase::ServiceBase(ServiceParts parts, const ServiceKind& kind)
       config_(topology_, kConfigChannel, std::move(parts.config)),
       tls_(std::move(parts.credentials.tls)),
       trust_(std::move(parts.credentials.trust)),
+      wrap_task_(std::move(parts.wrap_task)),
       gate_(host_.clock, std::move(parts.credentials.keyring),
             config_.get()->get(auth_section())->public_reads),
       router_(meters_),
@@ -130,13 +131,14 @@ Task<base::Result<Endpoints>> ServiceBase::start() {
 
 void ServiceBase::start_task(const runtime::TaskDecl& decl, platform::Executor& home,
                              runtime::ChildBody body) {
+  if (wrap_task_) body = wrap_task_(decl, std::move(body));
   supervisor_.start(decl, home, std::move(body));
 }
 
 void ServiceBase::start_workers(const runtime::TaskDecl& decl, std::size_t count,
                                 const runtime::ChildBody& body) {
   for (std::size_t i = 0; i < count; ++i) {
-    supervisor_.start(decl, *host_.cores[i % host_.cores.size()], body);
+    start_task(decl, *host_.cores[i % host_.cores.size()], body);
   }
 }
 

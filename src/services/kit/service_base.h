@@ -113,6 +113,7 @@ class ServiceBase : public Service {
   runtime::Watch<std::shared_ptr<const config::Config>> config_;
   std::shared_ptr<const platform::TlsServer> tls_;
   const std::shared_ptr<const platform::TlsClient> trust_;
+  const TaskWrap wrap_task_;
   std::atomic<bool> draining_ = false;
   CapabilityGate gate_;
   http::Router router_;

@@ -2,6 +2,7 @@
 // its section of ron.toml, its place in `ron up` and its part of the reference pages.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 #include "config/section.h"
 #include "observe/log.h"
 #include "platform/host.h"
+#include "runtime/child.h"
 #include "runtime/meter.h"
 #include "runtime/topology.h"
 #include "services/kit/config.h"
@@ -19,6 +21,9 @@
 #include "services/kit/service.h"
 
 namespace ron::kit {
+
+// Puts something around the body of a task: a simulation's way to make it fail.
+using TaskWrap = std::function<runtime::ChildBody(const runtime::TaskDecl&, runtime::ChildBody)>;
 
 // What a process gives every service. The logs outlive it.
 struct ServiceParts {
@@ -29,6 +34,7 @@ struct ServiceParts {
   observe::LogHub* access = nullptr;  // gets a line per request; outlives it, too
   // False: no listeners of its own; it is reached through another service of the process.
   bool listens = true;
+  TaskWrap wrap_task{};  // of each task that the service starts; none: nothing
 };
 
 struct ServiceKind {
