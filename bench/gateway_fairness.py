@@ -18,7 +18,6 @@ import proxies
 import rounds
 from servers import raise_descriptor_limit, scratch_directory
 
-SLOTS = 8
 GREEDY, POLITE = 256, 4  # connections
 SMALL = clients.busy(1024, 5000)
 KIB = (1, 2, 4, 16, 32, 64, 128, 256)  # of answers; each costs a millisecond per KiB
@@ -74,7 +73,7 @@ def sizes(server, tenants, options):
     total = sum(work.values()) or 1
     return {"jain": jain(list(work.values())), "shares": {name: amount / total for name, amount in work.items()},
             "failed": sum(result.failed for result in done.values()),
-            "used": total / 1024 / 1000 / SLOTS / options.long_seconds}
+            "used": total / 1024 / 1000 / options.slots / options.long_seconds}
 
 
 def quanta(server, tenants, options):
@@ -97,7 +96,7 @@ def middle(runs):
 
 
 def report(figures, options):
-    print(f"\n{SLOTS} slots; median of {options.rounds} interleaved rounds. Polite: {POLITE} connections beside {GREEDY}; "
+    print(f"\n{options.slots} slots; median of {options.rounds} interleaved rounds. Polite: {POLITE} connections beside {GREEDY}; "
           f"5 ms of work per request")
     print(f"{'':>8} {'p99 alone':>10} {'beside':>9} {'times':>6} {'polite/s':>9} {'greedy/s':>9} {'Jain':>6} "
           f"{'used':>5} {'gold:iron':>10} {'failed':>7}")
@@ -143,19 +142,24 @@ def main():
     rounds.add_options(parser, rounds=3, seconds=5)
     parser.add_argument("--long-seconds", type=int, default=10, help="of the runs with eight tenants")
     proxies.add_option(parser)
+    parser.add_argument("--slots", type=int, default=8, help="how many requests the upstream works on at once; default 8")
+    parser.add_argument("--at-once", type=int, metavar="N",
+                        help="how many it may get at once, as the proxies are told; 0: as they come; default what it has slots")
     parser.add_argument("--tokens", action="store_true", help="tenants are capabilities; otherwise addresses")
     rounds.add_quick(parser)
     options = parser.parse_args()
     rounds.be_quick(options, rounds=1, seconds=2, long_seconds=4)
+    if options.at_once is None:
+        options.at_once = options.slots
     raise_descriptor_limit()
     paths.leave_network()
     tenants = Tenants(options.tokens)
     with paths.Loopback() as path, scratch_directory() as directory, contextlib.ExitStack() as started:
-        upstream = clients.Slots(SLOTS, path)
+        upstream = clients.Slots(options.slots, path)
         started.callback(upstream.stop)
         servers = []
         for name in options.proxies:
-            servers.append(proxies.start(name, directory, upstream.address, path, at_once=SLOTS, quanta=tenants.quanta()))
+            servers.append(proxies.start(name, directory, upstream.address, path, options.at_once, quanta=tenants.quanta()))
             started.callback(servers[-1].stop)
             if name == "ron":
                 tenants.mint(servers[-1])
@@ -167,7 +171,7 @@ def main():
     fine = report(figures, options)
     draw(figures)
     rounds.write_result("gateway_fairness", {
-        "slots": SLOTS, "greedy": GREEDY, "polite": POLITE, "rounds": options.rounds, "seconds": options.seconds,
+        "slots": options.slots, "at_once": options.at_once, "greedy": GREEDY, "polite": POLITE, "rounds": options.rounds, "seconds": options.seconds,
         "tenants_by": "token" if options.tokens else "address", "figures": figures, "runs": runs})
     return 0 if fine else 1
 

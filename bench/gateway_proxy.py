@@ -48,7 +48,7 @@ def latency(servers, targets, rate, options):
 
 
 def report_latency(title, rows, rate):
-    print(f"\n{title}: {rate:.0f} requests per second at random times, half of what ron can do, {rounds.CONNECTIONS} connections")
+    print(f"\n{title}: {rate:.0f} requests per second at random times, {rounds.CONNECTIONS} connections")
     print(f"{'':>9} {'p50 us':>8} {'p99 us':>8} {'added p99':>10} {'failed':>7}")
     for name, row in rows.items():
         print(f"{name:>9} {row['p50_us']:>8.0f} {row['p99_us']:>8.0f} {row['added_p99_us']:>10.0f} {row['failed']:>7}")
@@ -63,26 +63,36 @@ def half_of(row):
     return (servers["ron"] if "ron" in servers else next(iter(servers.values())))["rps"] / 2
 
 
+def cost_of_proxying(servers, path, script, options):
+    """True when as wanted; and half of what ron can do at 1 KiB."""
+    peers = tuple(name for name in options.proxies if name in proxies.PEERS)
+    rows = []
+    for name, size in SIZES.items():
+        targets = {server.name: (f"http://{path.address}:{server.port}/object-{size}", script) for server in servers}
+        rows.append(rounds.compare(servers, name, targets, options.rounds, options.seconds, peers))
+    wanted = dict.fromkeys(SIZES, WANTED_RATIO) if "ron" in options.proxies else {}
+    fine = rounds.report("gateway_proxy", "CPU microseconds per proxied GET", rows, wanted, path, options)
+    return fine, half_of(rows[0])
+
+
 def proxying(directory, script, path, options, results):
     with contextlib.ExitStack() as started:
         upstream = Nginx(directory, path, "upstream", cpu=CLIENT_CPU)
         started.callback(upstream.stop)
+        for size in SIZES.values():
+            upstream.put(write_object(directory, size))
         servers = []
         for name in options.proxies:
             servers.append(proxies.start(name, directory, f"{path.address}:{upstream.port}", path))
             started.callback(servers[-1].stop)
-        peers = tuple(name for name in options.proxies if name in proxies.PEERS)
-        rows = []
-        for size, count in SIZES.items():
-            name = upstream.put(write_object(directory, count)).rsplit("/", 1)[1]
-            targets = {server.name: (f"http://{path.address}:{server.port}/{name}", script) for server in servers}
-            rows.append(rounds.compare(servers, size, targets, options.rounds, options.seconds, peers))
-        wanted = dict.fromkeys(SIZES, WANTED_RATIO) if "ron" in options.proxies else {}
-        fine = rounds.report("gateway_proxy", "CPU microseconds per proxied GET", rows, wanted, path, options)
+        fine, rate = True, options.latency_at
+        if not rate:
+            fine, rate = cost_of_proxying(servers, path, script, options)
         everyone = [upstream, *servers]
         target = f"/object-{SIZES['1 KiB']}"
-        results["proxied"] = latency(everyone, {server.name: target for server in everyone}, half_of(rows[0]), options)
-        return report_latency("proxied 1 KiB", results["proxied"], half_of(rows[0])) and fine
+        results["proxied"] = latency(everyone, {server.name: target for server in everyone}, rate, options)
+        results["proxied_rate"] = rate
+        return report_latency("proxied 1 KiB", results["proxied"], rate) and fine
 
 
 def in_process(directory, script, path, options, results):
@@ -92,19 +102,25 @@ def in_process(directory, script, path, options, results):
             started.callback(server.stop)
         body = write_object(directory, SIZES["1 KiB"])
         urls = {server.name: server.put(body) for server in servers}
-        targets = {name: (url, script) for name, url in urls.items()}
-        row = rounds.compare(servers, "1 KiB", targets, options.rounds, options.seconds, peers=("alone",))
-        fine = rounds.report("gateway_inproc", "CPU microseconds per GET of storage alone and behind the gateway", [row],
-                             {"1 KiB": WANTED_INPROC_RATIO}, path, options)
+        fine, rate = True, options.latency_at
+        if not rate:
+            targets = {name: (url, script) for name, url in urls.items()}
+            row = rounds.compare(servers, "1 KiB", targets, options.rounds, options.seconds, peers=("alone",))
+            fine = rounds.report("gateway_inproc", "CPU microseconds per GET of storage alone and behind the gateway",
+                                 [row], {"1 KiB": WANTED_INPROC_RATIO}, path, options)
+            rate = half_of(row)
         targets = {name: "/" + url.split("/", 3)[3] for name, url in urls.items()}
-        results["in_process"] = latency(servers, targets, half_of(row), options)
-        return report_latency("storage, 1 KiB", results["in_process"], half_of(row)) and fine
+        results["in_process"] = latency(servers, targets, rate, options)
+        results["in_process_rate"] = rate
+        return report_latency("storage, 1 KiB", results["in_process"], rate) and fine
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     rounds.add_options(parser)
     proxies.add_option(parser)
+    parser.add_argument("--latency-at", type=float, metavar="RATE",
+                        help="only latency, at so many requests per second; otherwise at half of what ron can do")
     rounds.add_quick(parser)
     options = parser.parse_args()
     rounds.be_quick(options, rounds=2, seconds=1)
