@@ -64,6 +64,9 @@ class ClientResponse {
  private:
   friend class Client;
   friend class UpstreamGroup;
+  // Less than this is not worth a copy of what came before it.
+  static constexpr std::size_t kWorthGathering = 16 * base::kKiB;
+
   struct State {
     // One for each request: as quick to have as a frame.
     static void* operator new(std::size_t bytes) { return platform::allocate_frame(bytes); }
@@ -96,6 +99,7 @@ class ClientResponse {
   void finish(bool in_sync);
   base::Result<base::ByteView> take_unread();
   base::Result<base::ByteView> take_chunks();
+  void gather();
   platform::Task<LinkEnd> fill();
   platform::Task<base::Result<base::Buffer>> read_exactly(std::uint64_t length, base::Buffer spare);
   platform::Task<base::Result<base::Buffer>> read_pieces(std::uint64_t cap_bytes);

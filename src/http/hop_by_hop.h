@@ -52,7 +52,10 @@ class ForwardedFields {
  private:
   std::size_t count_ = 0;
   std::size_t own_ = 0;
-  std::array<Field, base::limits::kHeadFields + kOwnFields> fields_;
+  // Not cleared, which would cost more than filling the few that are used: the first count_ count.
+  union {
+    std::array<Field, base::limits::kHeadFields + kOwnFields> fields_;
+  };
 };
 
 }  // namespace ron::http

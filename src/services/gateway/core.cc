@@ -126,22 +126,6 @@ const std::shared_ptr<const Routing>& Core::routing_of(Loop& loop) {
   return loop.routing;
 }
 
-Task<Response> Core::serve(http::Request* request) {
-  Loop& loop = here();
-  const std::shared_ptr<const Routing> routing = routing_of(loop);
-  Visit visit{*request, *routing, loop.home.now()};
-  std::optional<Response> refused = admission_.admit(visit);
-  Response response;
-  if (refused) {
-    response = std::move(*refused);
-  } else {
-    response = co_await pass_on(&visit, &loop, routing);
-  }
-  if (!visit.origin.empty()) allow_origin(response, visit.origin);
-  if (!routing->hsts.empty()) response.add("Strict-Transport-Security", routing->hsts);
-  co_return response;
-}
-
 // A body takes the time its client needs, within the request's own deadline; the upstream's begins
 // when it has all of it.
 Deadline Core::deadline_of(const Visit& visit) {
@@ -152,38 +136,53 @@ Deadline Core::deadline_of(const Visit& visit) {
   return given.sooner(Deadline(visit.now + wanted));
 }
 
-Task<Response> Core::pass_on(Visit* visit, Loop* loop, std::shared_ptr<const Routing> routing) {
-  http::Request& request = visit->request;
-  const Deadline deadline = deadline_of(*visit);
-  Upstream& upstream = *routing->upstreams[visit->route->upstream];
-  TurnRequest wanted{.tenant = visit->tenant,
+// What the browser of whoever asks is to know.
+void Core::finish(const Visit& visit, Response& response) {
+  if (!visit.origin.empty()) allow_origin(response, visit.origin);
+  const std::string& hsts = visit.routing.hsts;
+  if (!hsts.empty()) response.add("Strict-Transport-Security", hsts);
+}
+
+// One coroutine for all of it: every request takes this way.
+Task<Response> Core::serve(http::Request* request) {
+  Loop& loop = here();
+  const std::shared_ptr<const Routing> routing = routing_of(loop);
+  Visit visit{*request, *routing, loop.home.now()};
+  if (std::optional<Response> refused = admission_.admit(visit)) {
+    finish(visit, *refused);
+    co_return std::move(*refused);
+  }
+  Upstream& upstream = *routing->upstreams[visit.route->upstream];
+  Passage passage{.request = request,
+                  .client = &visit.client,
+                  .client_of_core = &loop.client,
+                  .deadline = deadline_of(visit),
+                  .keep_host = routing->keep_host,
+                  .turn = {},
+                  .owner = routing};
+  TurnRequest wanted{.tenant = visit.tenant,
                      .lane = upstream.lane(),
-                     .cost = visit->route->cost,
-                     .body_bytes = request.head->content_length.value_or(0),
-                     .is_inline = visit->route->is_inline,
-                     .deadline = deadline};
-  Turn turn = queue_.try_take(wanted);
-  if (turn) {
+                     .cost = visit.route->cost,
+                     .body_bytes = request->head->content_length.value_or(0),
+                     .is_inline = visit.route->is_inline,
+                     .deadline = passage.deadline};
+  passage.turn = queue_.try_take(wanted);
+  if (passage.turn) {
     turns_at_once_.add();
   } else {
     base::Result<Turn> taken = co_await queue_.take(std::move(wanted));
     if (!taken) {
-      if (taken.error().code == base::Code::Busy) visit->tenant->rejections.fetch_add(1);
-      co_return kit::refuse(request, taken.error());
+      if (taken.error().code == base::Code::Busy) visit.tenant->rejections.fetch_add(1);
+      Response refused = kit::refuse(*request, taken.error());
+      finish(visit, refused);
+      co_return refused;
     }
     turns_in_line_.add();
-    turn = std::move(*taken);
+    passage.turn = std::move(*taken);
   }
-  Passage passage{.request = &request,
-                  .client = &visit->client,
-                  .client_of_core = &loop->client,
-                  .deadline = deadline,
-                  .keep_host = routing->keep_host,
-                  .turn = std::move(turn),
-                  .owner = routing};
-  base::Result<Response> answer = co_await upstream.forward(&passage);
-  if (!answer) co_return kit::refuse(request, answer.error());
-  co_return std::move(*answer);
+  Response response = co_await upstream.forward(&passage);
+  finish(visit, response);
+  co_return response;
 }
 
 Task<void> Core::schedule(Shutdown shutdown) {

@@ -88,8 +88,7 @@ class Core {
   [[nodiscard]] Loop& here() noexcept;
   const std::shared_ptr<const Routing>& routing_of(Loop& loop);
   static runtime::Deadline deadline_of(const Visit& visit);
-  platform::Task<http::Response> pass_on(Visit* visit, Loop* loop,
-                                         std::shared_ptr<const Routing> routing);
+  static void finish(const Visit& visit, http::Response& response);
   [[nodiscard]] Vitals vitals() const;
 
   const platform::Host host_;

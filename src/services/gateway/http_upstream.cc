@@ -8,6 +8,7 @@
 #include "http/field_list.h"
 #include "services/gateway/forward_head.h"
 #include "services/gateway/turn_body.h"
+#include "services/kit/handlers.h"
 
 namespace ron::gateway {
 namespace {
@@ -97,7 +98,7 @@ bool HttpUpstream::is_usable() const {
   });
 }
 
-Task<base::Result<http::Response>> HttpUpstream::forward(Passage* passage) {
+Task<http::Response> HttpUpstream::forward(Passage* passage) {
   const http::Request& from = *passage->request;
   const ForwardHead head(from, *passage->client);
   http::ClientRequest request{.method = from.head->method,
@@ -110,7 +111,7 @@ Task<base::Result<http::Response>> HttpUpstream::forward(Passage* passage) {
   if (from.head->has_body() && from.body->is_encoded()) {
     // What a body decodes to can only be judged when all of it is there.
     auto body = co_await from.body->read_checked();
-    if (!body) co_return base::fail(body.error());
+    if (!body) co_return kit::refuse(from, body.error());
     checked = std::move(*body);
     checked_view = checked.view();
     request.body = {&checked_view, 1};
@@ -119,7 +120,7 @@ Task<base::Result<http::Response>> HttpUpstream::forward(Passage* passage) {
     request.source_bytes = from.head->content_length;
   }
   auto answer = co_await group_->send(passage->client_of_core, request, passage->deadline);
-  if (!answer) co_return base::fail(std::move(answer.error()));
+  if (!answer) co_return kit::refuse(from, answer.error());
   // Its head was in time; the rest takes as long as its reader does, if it goes on.
   answer->set_deadline(runtime::Deadline());
   co_return response_of(std::move(*answer), from.head->method, *passage);

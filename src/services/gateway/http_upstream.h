@@ -14,7 +14,7 @@ class HttpUpstream final : public Upstream {
  public:
   HttpUpstream(std::size_t lane, std::unique_ptr<http::UpstreamGroup> group);
 
-  platform::Task<base::Result<http::Response>> forward(Passage* passage) override;
+  platform::Task<http::Response> forward(Passage* passage) override;
   [[nodiscard]] bool is_usable() const override;
   [[nodiscard]] std::vector<http::UpstreamStatus> status() const;
 

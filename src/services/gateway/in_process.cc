@@ -3,14 +3,16 @@
 #include <utility>
 
 #include "services/gateway/turn_body.h"
+#include "services/kit/handlers.h"
 
 namespace ron::gateway {
 
 using platform::Task;
 
-Task<base::Result<http::Response>> InProcess::forward(Passage* passage) {
+Task<http::Response> InProcess::forward(Passage* passage) {
   if (target_ == nullptr) {
-    co_return base::fail(
+    co_return kit::refuse(
+        *passage->request,
         base::Error(base::Code::NotFound, "svc-" + name() + " is not a part of this process")
             .with("service", "svc-" + name()));
   }

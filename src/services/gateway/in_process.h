@@ -15,7 +15,7 @@ class InProcess final : public Upstream {
   InProcess(std::string service, std::size_t lane, kit::Service* target)
       : Upstream(std::move(service), lane), target_(target) {}
 
-  platform::Task<base::Result<http::Response>> forward(Passage* passage) override;
+  platform::Task<http::Response> forward(Passage* passage) override;
   [[nodiscard]] bool is_usable() const override { return true; }
 
  private:

@@ -41,9 +41,9 @@ class Upstream {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] std::size_t lane() const noexcept { return lane_; }
 
-  // The answer, whose body may still be on its way; or why there is none. Cancel-safe: aborting
-  // takes the work at the upstream along.
-  virtual platform::Task<base::Result<http::Response>> forward(Passage* passage) = 0;
+  // The answer, whose body may still be on its way; or the envelope that says why there is none.
+  // Cancel-safe: aborting takes the work at the upstream along.
+  virtual platform::Task<http::Response> forward(Passage* passage) = 0;
   // False: nothing would come of asking it now.
   [[nodiscard]] virtual bool is_usable() const = 0;
 
