@@ -1,5 +1,6 @@
 #include "app/process.h"
 
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -171,6 +172,25 @@ class Process {
             .on_abort = [this] { front_.log().warn("second stop signal: aborting"); }};
   }
 
+  // What a service would listen with has no effect behind another one: whoever set it is told.
+  void warn_of_idle_keys() const {
+    constexpr std::array<std::string_view, 9> kKeys = {
+        "bind",         "admin",          "uds.path",  "uds.allow_uids",  "tls.cert_path",
+        "tls.key_path", "server.max_rps", "max_conns", "max_conns_per_ip"};
+    const auto config = front_.config();
+    for (const ServiceEntry* entry : options_.services) {
+      if (entry->kind == &kind_) continue;
+      for (const std::string_view key : kKeys) {
+        const config::Entry* const found =
+            config->find(std::string(entry->kind->name) + "." + std::string(key));
+        if (found == nullptr || found->source.layer == config::Layer::Default) continue;
+        front_.log().warn("this key has no effect here: " + std::string(front_.name()) +
+                              " is in front and listens",
+                          {{"key", found->key}, {"source", found->source.text()}});
+      }
+    }
+  }
+
   // Each listener that came up is said once; scripts read the clients' one from standard output.
   void announce(kit::Service& service, const kit::Endpoints& endpoints) {
     const observe::Log log = service.log();
@@ -192,6 +212,7 @@ class Process {
       log.info("listening", {{"addr", endpoints.uds->text()}});
     }
     announced_ = endpoints;
+    if (!std::exchange(warned_, true)) warn_of_idle_keys();
     if (!std::exchange(is_first_, false)) return;
     // The one default that surprises: the others are found by `ron config show`.
     const std::string key = std::string(kind_.name) + "." + std::string(kind_.rate_key);
@@ -250,6 +271,7 @@ class Process {
   kit::Service& front_;
   platform::Host host_;
   int exit_code_ = cli::kExitClean;
+  bool warned_ = false;
   kit::Endpoints announced_;
   runtime::TaskMeters meters_;
   kit::Life life_;

@@ -100,7 +100,6 @@ std::optional<Response> Admission::check_origin(Visit& visit) const {
     return refusal(visit, {Code::NotAllowed, "pages of this origin may not use the route"});
   }
   Response response(204);
-  allow_origin(response, *origin);
   response.add("Access-Control-Allow-Methods", visit.route->allow());
   if (const auto fields = visit.request.head->find("Access-Control-Request-Headers")) {
     response.add("Access-Control-Allow-Headers", *fields);

@@ -76,7 +76,7 @@ class Admission {
   runtime::Counter& shed_;
 };
 
-// What the page of the request's origin is told, if it may use the route.
+// What the page of visit.origin is told with every answer, a preflight's included.
 void allow_origin(http::Response& response, std::string_view origin);
 
 }  // namespace ron::gateway

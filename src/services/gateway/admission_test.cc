@@ -185,10 +185,10 @@ TEST_F(AdmissionTest, ARouteMayAllowAnOrigin) {
   const auto answer = admit(request);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 204);
-  for (const char* line : {"Access-Control-Allow-Origin: https://app.example\r\n",
-                           "Access-Control-Allow-Headers: authorization\r\n", "Vary: Origin\r\n"}) {
-    EXPECT_NE(answer->lines.find(line), std::string::npos) << line;
-  }
+  EXPECT_EQ(origin, "https://app.example") << "said with every answer";
+  EXPECT_NE(answer->lines.find("Access-Control-Allow-Headers: authorization\r\n"),
+            std::string::npos);
+  EXPECT_EQ(answer->lines.find("Access-Control-Allow-Origin"), std::string::npos) << "not twice";
   EXPECT_EQ(ask("GET", "/shared/x", "Origin: https://app.example\r\n"), 0);
   EXPECT_EQ(origin, "https://app.example");
   EXPECT_EQ(ask("GET", "/shared/x", "Origin: https://evil.example\r\n"), 0);

@@ -136,7 +136,7 @@ void add_own_keys(config::Group<GatewayConfig>& group) {
                                   "names it answers to, *.example.org included; empty: any"));
   group.add(config::text_list_key(
       "trusted_proxies", &C::trusted_proxies, "[]", {.max = "64"}, Reload::Hot,
-      "addresses or blocks whose Forwarded and X-Forwarded-* fields are taken for true"));
+      "addresses or blocks whose X-Forwarded-For and X-Forwarded-Proto are taken for true"));
   group.add(config::duration_key("hsts_max_age", &C::hsts_max_age, "365d", {.max = "3650d"},
                                  Reload::Hot,
                                  "how long browsers keep to TLS once they saw it; 0: not said"));

@@ -64,6 +64,8 @@ struct BreakerConfig {
 };
 
 struct GatewayConfig : kit::ServiceConfig {
+  GatewayConfig() { server.larger_body_advice = "store it in parts: POST /uploads, or ron put"; }
+
   std::vector<RouteConfig> routes;  // empty: the default table
   DrrConfig drr;
   UpstreamConfig upstream;

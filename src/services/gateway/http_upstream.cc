@@ -1,6 +1,7 @@
 #include "services/gateway/http_upstream.h"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -98,6 +99,22 @@ bool HttpUpstream::is_usable() const {
   });
 }
 
+std::string HttpUpstream::last_failure() const {
+  const std::lock_guard lock(lock_);
+  return last_failure_;
+}
+
+http::Response HttpUpstream::refuse(const http::Request& request, const base::Error& error) {
+  base::Error told = error;
+  if (error.code == base::Code::UpstreamFail || error.code == base::Code::Timeout) {
+    told.message = "the upstream '" + name() + "' " +
+                   (error.code == base::Code::Timeout ? "did not answer in time" : "failed");
+    const std::lock_guard lock(lock_);
+    last_failure_ = error.message;
+  }
+  return kit::refuse(request, told);
+}
+
 Task<http::Response> HttpUpstream::forward(Passage* passage) {
   const http::Request& from = *passage->request;
   const ForwardHead head(from, *passage->client);
@@ -120,7 +137,7 @@ Task<http::Response> HttpUpstream::forward(Passage* passage) {
     request.source_bytes = from.head->content_length;
   }
   auto answer = co_await group_->send(passage->client_of_core, request, passage->deadline);
-  if (!answer) co_return kit::refuse(from, answer.error());
+  if (!answer) co_return refuse(from, answer.error());
   // Its head was in time; the rest takes as long as its reader does, if it goes on.
   answer->set_deadline(runtime::Deadline());
   co_return response_of(std::move(*answer), from.head->method, *passage);

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "http/upstream_group.h"
+#include "runtime/lock.h"
 #include "services/gateway/upstream.h"
+#include "services/gateway/wires.h"
 
 namespace ron::gateway {
 
@@ -17,11 +20,17 @@ class HttpUpstream final : public Upstream {
   platform::Task<http::Response> forward(Passage* passage) override;
   [[nodiscard]] bool is_usable() const override;
   [[nodiscard]] std::vector<http::UpstreamStatus> status() const;
+  // Why a request last came to nothing; clients are not told where its upstream is.
+  [[nodiscard]] std::string last_failure() const;
 
   [[nodiscard]] http::UpstreamGroup& group() noexcept { return *group_; }
 
  private:
+  http::Response refuse(const http::Request& request, const base::Error& error);
+
   std::unique_ptr<http::UpstreamGroup> group_;
+  mutable runtime::Lock lock_{kFailureLock};
+  std::string last_failure_;  // guarded by lock_
 };
 
 }  // namespace ron::gateway

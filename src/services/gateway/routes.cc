@@ -54,7 +54,8 @@ void write(base::JsonWriter& json, const http::UpstreamStatus& member) {
   json.key("in_flight").value(member.in_flight);
   json.key("failures").value(member.failures);
   json.key("ejections").value(member.ejections);
-  json.key("returns_in").value(base::print(member.returns_in));
+  json.key("returns_in")
+      .value(base::print(std::chrono::floor<std::chrono::milliseconds>(member.returns_in)));
   json.end_object();
 }
 
@@ -66,6 +67,7 @@ Task<Response> show_upstreams(Core* core, Request*) {
     json.begin_object();
     json.key("name").value(upstream->name());
     json.key("usable").value(upstream->is_usable());
+    json.key("last_failure").value(upstream->last_failure());
     json.key("members").begin_array();
     for (const http::UpstreamStatus& member : upstream->status()) write(json, member);
     json.end_array();

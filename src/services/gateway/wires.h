@@ -63,15 +63,17 @@ inline constexpr auto kTasks =
     kit::all_tasks(kDialerTask, kAccountantTask, kTickerTask, kProberTask, kMonitorTask,
                    kSchedulerTask, kWorkerTask);
 inline constexpr auto kChannels = kit::all_channels(kWork, kSched, kDemand, kMetricsTick, kEvents);
-inline constexpr std::array<runtime::LockDecl, 4> kLocks = {
+inline constexpr std::array<runtime::LockDecl, 5> kLocks = {
     {{"upstreams", 1, "who is behind the gateway"},
      {"routing", 2, "the latest routes, while a core takes them over"},
      {"tenants", 3, "who was seen lately, and their quanta"},
-     {"health", 4, "what is missing"}}};
+     {"health", 4, "what is missing"},
+     {"failure", 5, "why a request to an upstream last came to nothing"}}};
 inline constexpr const runtime::LockDecl& kUpstreamsLock = kLocks[0];
 inline constexpr const runtime::LockDecl& kRoutingLock = kLocks[1];
 inline constexpr const runtime::LockDecl& kTenantsLock = kLocks[2];
 inline constexpr const runtime::LockDecl& kHealthLock = kLocks[3];
+inline constexpr const runtime::LockDecl& kFailureLock = kLocks[4];
 inline constexpr runtime::Wires kWires{"svc-gateway", kTasks, kChannels, kLocks};
 
 }  // namespace ron::gateway
