@@ -17,6 +17,7 @@ import resource
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -55,6 +56,15 @@ def wait_until(what, probe, timeout=REPLY_S, pause=0.01):
         if time.monotonic() >= end:
             raise AssertionError(f"waited {timeout:.1f} s in vain: {what}")
         time.sleep(pause)
+
+
+def refuses(address):
+    """Nobody listens there: on no core, since each has a listener of its own."""
+    try:
+        socket.create_connection(address, timeout=REPLY_S).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 def percentile(values, fraction):

@@ -196,10 +196,13 @@ class Stopping(Front):
         server.signal(signal.SIGTERM)
         with server.connect_admin() as admin:
             ron.wait_until("unready", lambda: admin.ask("GET", "/readyz").status == 503)
+        # Then every core knows that it drains.
+        ron.wait_until("the clients' port closes", lambda: ron.refuses(server.address))
         opened.set()
         for connection in waiting:
             response = connection.read_response()
             self.assertEqual((response.status, response.body == FILES["x/300000"]), (200, True))
+            self.assertTrue(response.closes)
         self.assertEqual(server.wait_exit(), 0)
         self.assertEqual(server.logs()[-1]["aborted_tasks"], 0)
 

@@ -68,13 +68,6 @@ class Reload(unittest.TestCase):
         with ron.Connection(address) as connection:
             return connection.ask("GET", "/healthz").status == 200
 
-    def refuses(self, address):
-        try:
-            socket.create_connection(address, timeout=ron.REPLY_S).close()
-        except ConnectionRefusedError:
-            return True
-        return False
-
 
 class Hot(Reload):
     def half_a_head(self):
@@ -238,7 +231,7 @@ class Rebind(Reload):
         new = self.server.moved()
         self.assertNotEqual(old, new)
         self.assertTrue(self.serves(new))
-        ron.wait_until("the old port stops", lambda: self.refuses(old))
+        ron.wait_until("the old port stops", lambda: ron.refuses(old))
         self.assertTrue(idle.ends(), "an idle connection of the old port is kept")
         self.assertEqual(self.server.metrics().value("http_inflight_requests"), 1)
         response = busy.read_response()
@@ -257,7 +250,7 @@ class Rebind(Reload):
         host, port = line["addr"].rsplit(":", 1)
         self.server.admin = (host, int(port))
         self.assertEqual(self.outcomes(), (1, 0))
-        ron.wait_until("the old port stops", lambda: self.refuses(old))
+        ron.wait_until("the old port stops", lambda: ron.refuses(old))
         self.assertTrue(self.serves(self.server.address))
 
     def test_there_and_back_under_load(self):
@@ -291,7 +284,7 @@ class Rebind(Reload):
             ron.wait_until(f"answers from port {port}", lambda p=port, b=before: answered[p] > b
                            + 10)
         self.assertEqual(load.finish(), [])
-        ron.wait_until("the other port is closed", lambda: self.refuses(("127.0.0.1", second)))
+        ron.wait_until("the other port is closed", lambda: ron.refuses(("127.0.0.1", second)))
         self.assertEqual(self.server.stop(), 0)
 
 

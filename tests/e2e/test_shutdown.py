@@ -16,14 +16,6 @@ import storage
 SLOW_WORK = {"safety.danger_ok": "true", "storage.put_workers": 8}
 
 
-def refused(address):
-    try:
-        socket.create_connection(address, timeout=ron.REPLY_S).close()
-        return False
-    except ConnectionRefusedError:
-        return True
-
-
 def phases(server):
     return [line["phase"] for line in server.logs() if line["msg"] == "phase"]
 
@@ -78,7 +70,7 @@ class Drain(unittest.TestCase):
         self.assertTrue(on_the_client_listener.closes)
         self.assertTrue(half.ends())
         self.assertTrue(idle.ends(), "an idle connection is kept")
-        ron.wait_until("the clients' port closes", lambda: refused(server.address))
+        ron.wait_until("the clients' port closes", lambda: ron.refuses(server.address))
         metrics = server.metrics()
         self.assertEqual(metrics.value("storage_draining"), 1)
         self.assertEqual(metrics.value("http_inflight_requests"), 8, "intake stopped too late")
@@ -108,7 +100,7 @@ class Drain(unittest.TestCase):
             readers.append(connection)
         server.signal(signal.SIGTERM)
         server.wait_log("phase", phase="draining")
-        ron.wait_until("the clients' port closes", lambda: refused(server.address))
+        ron.wait_until("the clients' port closes", lambda: ron.refuses(server.address))
         self.assertEqual(server.metrics().value("http_connections"), len(readers) + 1)
         for connection in readers:
             response = connection.read_response()

@@ -23,8 +23,6 @@ struct RouteConfig {
   bool is_open = false;       // no capability at all
   bool is_inline = false;     // cheap: never waits for its turn
   config::TextList cors;      // origins whose pages may use it
-
-  friend bool operator==(const RouteConfig&, const RouteConfig&) = default;
 };
 
 struct DrrConfig {

@@ -17,7 +17,7 @@ struct Routing {
   RouteTable table;
   std::vector<std::shared_ptr<Upstream>> upstreams;  // as table.upstreams()
   AddressBlocks trusted_proxies;
-  std::vector<std::string> hosts;  // in lower case, without a port; empty: any
+  std::vector<std::string> hosts;  // without ports, whatever their case; empty: any
   std::string hsts;                // the value; empty: not said
   base::Duration deadline{};
   bool keep_host = false;
