@@ -44,7 +44,7 @@ class Fair(unittest.TestCase):
     # that is busy with other things only the proportion counts: a core that does its queue in one
     # go lets the probe wait for an eighth of a volley or more, one that shares for a fiftieth.
     def test_a_full_lane_of_page_cache_hits_does_not_starve_the_sockets(self):
-        clients, limit_s, window = 128, 0.010, 10
+        clients, limit_s, window = 256, 0.010, 10
         server = self.start({"storage.cache_bytes": "0B", "storage.chunk_size": "256KiB"})
         path = "/o/" + server.put(os.urandom(256 << 10))
         is_quiet = os.getloadavg()[0] <= os.cpu_count()
