@@ -1,4 +1,4 @@
-// Hex and base64url (RFC 4648 §5, no padding written, padding accepted).
+// Hex, base64url (RFC 4648 §5, no padding written, padding accepted) and base64 (§4, padded).
 #pragma once
 
 #include <optional>
@@ -26,5 +26,10 @@ std::string to_hex(ByteView bytes);
 std::string to_base64url(ByteView bytes);
 // Accepts the URL-safe and the classic alphabet; nothing on any other byte.
 [[nodiscard]] std::optional<std::vector<std::byte>> from_base64(std::string_view text);
+
+// The classic alphabet, with padding.
+std::string to_base64(ByteView bytes);
+// Accepts exactly what to_base64 writes, so that no two texts mean the same bytes.
+[[nodiscard]] std::optional<std::vector<std::byte>> from_base64_exact(std::string_view text);
 
 }  // namespace ron::base
