@@ -95,4 +95,10 @@ std::optional<std::vector<std::byte>> from_base64(std::string_view text) {
   return out;
 }
 
+std::optional<std::vector<std::byte>> from_base64_exact(std::string_view text) {
+  auto bytes = from_base64(text);
+  if (bytes && to_base64(*bytes) != text) return std::nullopt;
+  return bytes;
+}
+
 }  // namespace ron::base

@@ -29,4 +29,7 @@ std::string to_base64url(ByteView bytes);
 // Accepts the URL-safe and the classic alphabet; nothing on any other byte.
 [[nodiscard]] std::optional<std::vector<std::byte>> from_base64(std::string_view text);
 
+// Accepts exactly what to_base64 writes, so that no two texts mean the same bytes.
+[[nodiscard]] std::optional<std::vector<std::byte>> from_base64_exact(std::string_view text);
+
 }  // namespace ron::base

@@ -62,6 +62,25 @@ TEST(Encoding, HexAndBase64RoundTrip) {
   EXPECT_FALSE(from_base64("Zm9v Yg"));
 }
 
+TEST(Encoding, ExactBase64HasOneTextForEachValue) {
+  EXPECT_TRUE(rc::check("round trip", [](const std::vector<std::uint8_t>& raw) {
+    const ByteView bytes = std::as_bytes(std::span(raw));
+    const auto decoded = from_base64_exact(to_base64(bytes));
+    RC_ASSERT(decoded.has_value());
+    RC_ASSERT(std::ranges::equal(*decoded, bytes));
+  }));
+  // RFC 4648 §10.
+  EXPECT_EQ(to_base64(as_bytes("")), "");
+  EXPECT_EQ(to_base64(as_bytes("f")), "Zg==");
+  EXPECT_EQ(to_base64(as_bytes("fo")), "Zm8=");
+  EXPECT_EQ(to_base64(as_bytes("foo")), "Zm9v");
+  EXPECT_EQ(to_base64(as_bytes("\xfb\xff")), "+/8=");
+  for (const std::string_view other :
+       {"Zg", "Zg=", "Zh==", "Zm8", "Zm9=", "Zm9v=", "Zm9v==", "-_8=", "Zg==Zg==", "Zg==\n"}) {
+    EXPECT_FALSE(from_base64_exact(other)) << other;
+  }
+}
+
 TEST(Ulid, MatchesTheSpecificationsBounds) {
   EXPECT_EQ(Ulid(0, 0, 0).text(), "00000000000000000000000000");
   EXPECT_EQ(Ulid(0xFFFFFFFFFFFF, 0xFFFF, ~0ULL).text(), "7ZZZZZZZZZZZZZZZZZZZZZZZZZ");

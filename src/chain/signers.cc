@@ -21,13 +21,17 @@ base::Result<Signer> parse_signer(const base::Value& value) {
   if (!name) return fail(std::move(name.error()));
   const auto key_text = fields->text("public_key", base::kKiB);
   if (!key_text) return fail(key_text.error());
-  const auto raw = base::from_base64(*key_text);
+  const auto raw = base::from_base64_exact(*key_text);
   if (!raw || raw->size() != auth::PublicKey{}.bytes.size()) {
     return fail(Code::Malformed, "public_key of signer '" + *name +
                                      "' is not the base64 of the 32 bytes of an Ed25519 key");
   }
   auth::PublicKey key;
   std::ranges::copy(*raw, key.bytes.begin());
+  if (const auto usable = auth::VerifyingKey::make(key); !usable) {
+    return fail(Code::Malformed,
+                "public_key of signer '" + *name + "': " + usable.error().message);
+  }
   if (!fields->has("not_after")) return make_signer(std::move(*name), key);
   const auto until_text = fields->text("not_after", kTimeChars);
   if (!until_text) return fail(until_text.error());
