@@ -13,6 +13,7 @@
 
 #include "base/object_id.h"
 #include "base/result.h"
+#include "base/units.h"
 #include "base/value.h"
 #include "chain/descriptor.h"
 #include "chain/signers.h"

@@ -19,7 +19,7 @@ base::Result<Signer> parse_signer(const base::Value& value) {
   if (!fields) return fail(fields.error());
   auto name = fields->text("name", kSignerNameChars);
   if (!name) return fail(std::move(name.error()));
-  const auto key_text = fields->text("public_key", base::kKiB);
+  const auto key_text = fields->text("public_key", 1024);
   if (!key_text) return fail(key_text.error());
   const auto raw = base::from_base64_exact(*key_text);
   if (!raw || raw->size() != auth::PublicKey{}.bytes.size()) {

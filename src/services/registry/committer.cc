@@ -1,0 +1,295 @@
+#include "services/registry/committer.h"
+
+#include <utility>
+#include <variant>
+
+#include "runtime/backoff.h"
+#include "runtime/metric_names.h"
+#include "services/registry/metric_names.h"
+#include "services/registry/wires.h"
+
+namespace ron::registry {
+namespace {
+
+using base::Code;
+using base::Result;
+using platform::Task;
+using namespace std::chrono_literals;
+
+constexpr base::Duration kSweepEvery = 1s;
+
+base::Error not_durable(const base::Error& why) {
+  return base::Error(Code::StorageBusy,
+                     "the disk did not take it, and it may or may not count; ask again")
+      .with("reason", why.message);
+}
+
+base::Error in_repair() {
+  return {Code::StorageBusy, "the last write failed and the log is being repaired"};
+}
+
+}  // namespace
+
+Committer::Committer(CommitterParts parts, CommitterCapacities capacities)
+    : parts_(parts),
+      proposals_(*parts_.topology, kProposals, capacities.proposals),
+      approvals_(*parts_.topology, kApprovals, capacities.approvals),
+      intake_(*parts_.topology, kIntake, 0),
+      jitter_(parts_.host.random.next()),
+      commits_(parts_.topology->meters().counter(metrics::kCommits)),
+      syncs_(parts_.topology->meters().counter(metrics::kSyncs)),
+      cas_failures_(parts_.topology->meters().counter(metrics::kCommitCasFail)),
+      backoffs_(parts_.topology->meters().counter(metrics::kStorageBackoff, {"commit"})) {
+  proposals_.on_queued([this] { ring(); });
+  approvals_.on_queued([this] { ring(); });
+}
+
+void Committer::ring() noexcept {
+  intake_.set(rings_.fetch_add(1, std::memory_order_relaxed) + 1);
+}
+
+base::Duration Committer::writing_for() const noexcept {
+  const std::int64_t began = write_began_ns_.load(std::memory_order_relaxed);
+  if (began == 0) return {};
+  return parts_.host.clock.monotonic().time_since_epoch() - base::Duration(began);
+}
+
+// A run that was aborted in a write does not know what came of it: the repair finds out.
+Task<void> Committer::run(runtime::Shutdown shutdown) {
+  auto intake = intake_.subscribe();
+  undo();
+  journal_live_from_ = parts_.journal->first();
+  if (write_began_ns_.exchange(0) != 0) log_broken_ = journal_broken_ = true;
+  for (;;) {
+    intake.see();
+    if (log_broken_ || journal_broken_) co_await repair(shutdown);
+    Batch batch = gather();
+    if (!batch.is_empty()) {
+      co_await commit(&batch);
+      continue;
+    }
+    if (shutdown.requested()) break;
+    co_await intake.changed(next_sweep(), shutdown);
+  }
+  co_await write_gone();
+}
+
+runtime::Deadline Committer::next_sweep() const {
+  const auto expiry = planner_.next_expiry_ms();
+  return expiry ? runtime::Deadline::in(kSweepEvery) : runtime::Deadline();
+}
+
+base::Ulid Committer::new_id() {
+  const auto now = static_cast<std::uint64_t>(parts_.host.clock.unix_ms());
+  return {now, static_cast<std::uint16_t>(parts_.host.random.next()), parts_.host.random.next()};
+}
+
+Committer::Batch Committer::gather() {
+  Batch batch;
+  planner_.expire(parts_.host.clock.unix_ms(), batch.plan);
+  for (std::size_t taken = 0; taken < kBatchJobs; ++taken) {
+    auto approval = approvals_.try_take();
+    if (approval) take(std::move(std::get<ApproveJob>(*approval)), batch);
+    auto proposal = proposals_.try_take();
+    if (proposal) {
+      std::visit([&](auto& job) { take(std::move(job), batch); }, *proposal);
+    }
+    if (!approval && !proposal) break;
+  }
+  return batch;
+}
+
+template <class J>
+bool Committer::is_wanted(J& job) {
+  if (job.deadline.passed()) {
+    std::move(*job.reply)
+        .send(base::fail(Code::Timeout, "the request's deadline passed before it was its turn"));
+    return false;
+  }
+  if (!broken_.load(std::memory_order_relaxed)) return true;
+  std::move(*job.reply).send(base::fail(in_repair()));
+  return false;
+}
+
+template <class T>
+void Committer::answer_later(Batch& batch, runtime::OneshotSender<Result<T>> reply,
+                             Result<T> result) {
+  batch.answers.emplace_back(
+      [to = std::move(reply), result = std::move(result)](const base::Error* failed) mutable {
+        std::move(to).send(failed == nullptr ? std::move(result) : base::fail(*failed));
+      });
+}
+
+void Committer::note_refusal(std::string_view action, const std::string& proposal,
+                             const std::string& signer, const Origin& origin,
+                             const base::Error& why) {
+  parts_.topology->meters().counter(metrics::kRefused, {action}).add();
+  parts_.events->send({.kind = EventKind::Refused,
+                       .action = std::string(action),
+                       .proposal = proposal,
+                       .signer = signer,
+                       .code = std::string(why.name()),
+                       .token = origin.token,
+                       .corr_id = origin.corr_id});
+}
+
+void Committer::take(ProposeJob job, Batch& batch) {
+  if (!is_wanted(job)) return;
+  auto reply = std::move(*job.reply);
+  auto result = planner_.propose(job, new_id(), parts_.host.clock.unix_ms(), batch.plan);
+  if (!result) note_refusal("propose", "", "", job.origin, result.error());
+  answer_later<Proposal>(batch, std::move(reply), std::move(result));
+}
+
+void Committer::take(ApproveJob job, Batch& batch) {
+  if (!is_wanted(job)) return;
+  auto reply = std::move(*job.reply);
+  const std::string signer = job.approval.signer;
+  auto result = planner_.approve(job, parts_.host.clock.unix_ms(), batch.plan);
+  if (!result) note_refusal("approve", job.id, signer, job.origin, result.error());
+  answer_later<Approved>(batch, std::move(reply), std::move(result));
+}
+
+void Committer::take(CommitJob job, Batch& batch) {
+  if (!is_wanted(job)) return;
+  auto reply = std::move(*job.reply);
+  auto result = planner_.commit(job, parts_.host.clock.unix_ms(), batch.plan);
+  if (!result) {
+    if (result.error().code == Code::ChainMismatch) cas_failures_.add();
+    note_refusal("commit", job.id, "", job.origin, result.error());
+  }
+  answer_later<CommittedAs>(batch, std::move(reply), std::move(result));
+}
+
+// The state as it is after the batch.
+void Committer::take(CaptureJob job, Batch& batch) {
+  if (is_wanted(job)) batch.captures.push_back(std::move(*job.reply));
+}
+
+// The journal comes first: a commit of this batch may rest on an approval of this batch.
+Task<void> Committer::commit(Batch* batch) {
+  Plan& plan = batch->plan;
+  write_began_ns_.store(parts_.host.clock.monotonic().time_since_epoch().count());
+  Result<void> done = co_await write_journal(std::move(plan.journal));
+  if (done) {
+    parts_.views->publish(plan.pending);
+    done = co_await write_log(&plan);
+  }
+  write_began_ns_.store(0);
+  if (!done) {
+    undo();
+    const base::Error failed = not_durable(done.error());
+    for (Answer& answer : batch->answers) answer(&failed);
+    for (Capture& capture : batch->captures) std::move(capture).send(base::fail(failed));
+    co_return;
+  }
+  publish(plan);
+  for (Answer& answer : batch->answers) answer(nullptr);
+  co_await answer_captures(std::move(batch->captures));
+  co_await tidy_journal();
+}
+
+void Committer::publish(Plan& plan) {
+  parts_.views->publish(plan.versions);
+  commits_.add(plan.versions.size());
+  for (RegistryEvent& event : plan.events) parts_.events->send(std::move(event));
+  for (const Version& version : plan.versions) {
+    gone_.emplace_back(version.entry.proposal.text());
+    parts_.committed->send({version.entry.version, version.hash});
+  }
+}
+
+Task<void> Committer::answer_captures(std::vector<Capture> captures) {
+  if (captures.empty()) co_return;
+  const chain::State state = parts_.views->durable_state();
+  const Result<void> written = co_await write_gone();
+  for (Capture& capture : captures) {
+    if (written) {
+      std::move(capture).send(state);
+    } else {
+      std::move(capture).send(base::fail(written.error()));
+    }
+  }
+}
+
+Task<Result<void>> Committer::write_gone() {
+  if (gone_.empty()) co_return Result<void>();
+  std::vector<std::string> none;
+  none.push_back(journal_gone(gone_.back()));
+  gone_.pop_back();
+  co_return co_await write_journal(std::move(none));
+}
+
+// With what is gone since the last time.
+Task<Result<void>> Committer::write_journal(std::vector<std::string> frames) {
+  if (frames.empty()) co_return Result<void>();
+  for (const std::string& id : gone_) frames.push_back(journal_gone(id));
+  const Result<void> written = co_await parts_.journal->append(std::move(frames));
+  journal_broken_ = !written;
+  if (!written) co_return written;
+  syncs_.add();
+  gone_.clear();
+  co_return written;
+}
+
+Task<Result<void>> Committer::write_log(Plan* plan) {
+  if (plan->versions.empty()) co_return Result<void>();
+  std::vector<std::string> frames;
+  frames.reserve(plan->versions.size());
+  std::vector<chain::TreeHash> leaves;
+  leaves.reserve(plan->versions.size());
+  for (const Version& version : plan->versions) {
+    frames.push_back(version.bytes);
+    leaves.push_back(chain::leaf_hash(base::as_bytes(version.bytes)));
+  }
+  const Result<void> written = co_await parts_.log->append(std::move(frames));
+  log_broken_ = !written;
+  if (!written) co_return written;
+  syncs_.add();
+  parts_.tree->append(leaves);
+  co_return written;
+}
+
+// Says once more what is pending and drops all that was said before.
+Task<void> Committer::tidy_journal() {
+  const std::uint64_t frames = parts_.journal->next() - journal_live_from_;
+  if (frames < kJournalFrames || frames < 4 * planner_.pending().size()) co_return;
+  std::vector<std::string> live;
+  live.reserve(planner_.pending().size());
+  for (const auto& [id, proposal] : planner_.pending()) live.push_back(journal_proposal(proposal));
+  const std::uint64_t from = parts_.journal->next();
+  const Result<void> written = co_await write_journal(std::move(live));
+  if (!written) co_return;
+  journal_live_from_ = from;
+  // What stays behind for now only takes room.
+  co_await parts_.journal->drop_below(from);
+}
+
+// Back to what is durable.
+void Committer::undo() {
+  planner_.reset(parts_.views->durable_state(), parts_.views->durable_pending());
+}
+
+Task<void> Committer::repair(runtime::Shutdown shutdown) {
+  broken_.store(true, std::memory_order_relaxed);
+  const runtime::Backoff backoff;
+  for (std::uint32_t attempt = 0; log_broken_ || journal_broken_; ++attempt) {
+    if (log_broken_) {
+      const Result<void> repaired = co_await parts_.log->repair();
+      log_broken_ = !repaired;
+    }
+    if (journal_broken_) {
+      const Result<void> repaired = co_await parts_.journal->repair();
+      journal_broken_ = !repaired;
+    }
+    if (!log_broken_ && !journal_broken_) break;
+    gather();  // everybody is told
+    if (shutdown.requested()) co_return;
+    backoffs_.add();
+    co_await runtime::sleep_for(backoff.delay(attempt, jitter_));
+  }
+  undo();
+  broken_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace ron::registry

@@ -1,0 +1,228 @@
+#include "services/registry/store.h"
+
+#include <algorithm>
+#include <array>
+
+#include "services/registry/genesis.h"
+#include "services/registry/wires.h"
+
+namespace ron::registry {
+namespace {
+
+using base::Code;
+using base::fail;
+using base::Result;
+using platform::Task;
+
+constexpr std::uint64_t kJournalSegmentBytes = 4 * base::kMiB;
+constexpr std::size_t kReadFrames = 1024;
+constexpr std::size_t kReadBytes = 4 * base::kMiB;
+
+chain::FrameLogOptions log_options(platform::Host& host, platform::Disk* disk,
+                                   const StoreOptions& options, std::string_view name,
+                                   std::uint64_t segment_bytes) {
+  return {.disk = disk,
+          .random = &host.random,
+          .lock = &kSegmentsLock,
+          .directory = options.directory + "/" + std::string(name),
+          .segment_bytes = segment_bytes,
+          .on_trouble = options.on_trouble};
+}
+
+// Approvals that no longer verify are not counted, whoever wrote them there.
+std::size_t drop_forged(Pending& pending, const chain::State& state) {
+  std::size_t dropped = 0;
+  for (auto& [id, proposal] : pending) {
+    const Proposed& what = *proposal.what;
+    const std::string text =
+        chain::approval_text(state.log(), id, what.payload_b3, what.expires_ms);
+    dropped += std::erase_if(proposal.approvals, [&](const chain::Approval& approval) {
+      if (state.check(what.parsed)) {
+        const auto signer = state.signer_of(what.parsed.change, approval.signer);
+        if (!signer) return false;  // left since: it does not count anyway
+        const auto key = auth::VerifyingKey::make(signer->key);
+        return !key || !key->verify(base::as_bytes(text), approval.signature);
+      }
+      return false;
+    });
+  }
+  return dropped;
+}
+
+}  // namespace
+
+Store::Store(platform::Host host, platform::Disk* disk, StoreOptions options)
+    : host_(host),
+      disk_(disk),
+      options_(std::move(options)),
+      log_(log_options(host_, disk_, options_, "log", options_.segment_bytes)),
+      journal_(log_options(host_, disk_, options_, "pending", kJournalSegmentBytes)),
+      tree_(disk_, options_.directory + "/tree", kTreeLock),
+      checkpoints_(disk_, options_.directory + "/checkpoints") {}
+
+Task<Result<void>> Store::make_directories() {
+  for (const std::string& path : {options_.directory, options_.directory + "/checkpoints"}) {
+    auto made = co_await disk_->make_directory(path);
+    if (!made) co_return fail(made.error().code, path + ": " + made.error().message);
+  }
+  co_return co_await disk_->sync_directory(options_.directory);
+}
+
+// In amnesia mode it lives as long as the process.
+Task<Result<void>> Store::load_key() {
+  if (!options_.is_amnesiac) {
+    auto key = co_await load_checkpoint_key(disk_, &host_.random, options_.keys);
+    if (!key) co_return fail(std::move(key.error()));
+    key_ = std::move(*key);
+    co_return Result<void>();
+  }
+  std::array<std::byte, auth::SigningKey::kSeedBytes> seed{};
+  host_.random.fill(seed);
+  auto key = auth::SigningKey::from_seed(seed);
+  if (!key) co_return fail(std::move(key.error()));
+  key_ = std::make_shared<const auth::SigningKey>(std::move(*key));
+  co_return Result<void>();
+}
+
+Task<Result<Store::Opened>> Store::open() {
+  Opened opened;
+  Result<void> done = co_await make_directories();
+  if (done) done = co_await load_key();
+  if (done) done = co_await replay_log(&opened);
+  if (done) done = co_await replay_journal(&opened);
+  if (!done) co_return fail(std::move(done.error()));
+  co_return opened;
+}
+
+Task<void> Store::close() {
+  co_await log_.close();
+  co_await journal_.close();
+}
+
+Task<Result<void>> Store::replay_log(Opened* opened) {
+  auto base = co_await checkpoints_.open(&key_->public_key());
+  if (!base) co_return fail(std::move(base.error()));
+  std::optional<std::uint64_t> version;
+  std::uint64_t from = 0;
+  if (*base) {
+    opened->state = std::move((*base)->state);
+    version = opened->state.head().version;
+    from = *version + 1 - std::min(*version + 1, kRecentBefore);
+  }
+  const chain::FrameVisitor visit = [this, opened, version](const chain::FrameView& frame) {
+    return take_entry(frame, opened, version);
+  };
+  Result<void> done = co_await log_.open(from, visit);
+  if (!done) co_return done;
+  if (version && log_.next() <= *version) {
+    co_return fail(Code::IntegrityFail,
+                   "the log ends before its signed checkpoint of version " +
+                       std::to_string(*version) + ": versions were lost or rolled back");
+  }
+  done = co_await open_tree(version ? *version + 1 : 0);
+  if (!done) co_return done;
+  if (opened->state.is_empty()) co_return co_await begin_log(opened);
+  signer_.emplace(chain::log_origin(opened->state.log()), key_);
+  co_return done;
+}
+
+// Entries up to the checkpoint `base` are only remembered; its own has to be what it says.
+Result<void> Store::take_entry(const chain::FrameView& frame, Opened* opened,
+                               std::optional<std::uint64_t> base) {
+  const auto wrong = [&frame](const base::Error& why) {
+    return fail(Code::IntegrityFail,
+                "version " + std::to_string(frame.number) + " of the log: " + why.message);
+  };
+  if (base && frame.number <= *base) {
+    auto entry = chain::decode_entry(frame.bytes);
+    if (!entry) return wrong(entry.error());
+    const chain::Head head{frame.number, chain::hash_of(frame.bytes)};
+    if (frame.number == *base && head != opened->state.head()) {
+      return wrong({Code::IntegrityFail, "it is not what the signed checkpoint says"});
+    }
+    opened->recent.emplace_back(entry->proposal.text(), head);
+    return {};
+  }
+  auto entry = chain::take_next(opened->state, frame.bytes, chain::Signatures::Trust);
+  if (!entry) return wrong(entry.error());
+  leaves_.push_back(chain::leaf_hash(frame.bytes));
+  opened->recent.emplace_back(entry->proposal.text(), opened->state.head());
+  return {};
+}
+
+Task<Result<void>> Store::begin_log(Opened* opened) {
+  std::optional<chain::SignerSet> signers = options_.signers;
+  if (!signers) {
+    Result<chain::SignerSet> made = chain::SignerSet{};
+    if (options_.is_amnesiac) {
+      made = make_lost_signers(host_.random);
+    } else {
+      made = co_await make_first_signers(disk_, &host_.random, options_.keys);
+    }
+    if (!made) co_return fail(std::move(made.error()));
+    signers = std::move(*made);
+  }
+  const std::string bytes = genesis_entry(*signers, host_.clock.unix_ms(), host_.random);
+  auto taken = chain::take_next(opened->state, base::as_bytes(bytes), chain::Signatures::Trust);
+  if (!taken) co_return fail(std::move(taken.error()));
+  std::vector<std::string> frames;
+  frames.push_back(bytes);
+  auto written = co_await log_.append(std::move(frames));
+  if (!written) co_return written;
+  const std::array leaf = {chain::leaf_hash(base::as_bytes(bytes))};
+  tree_.append(leaf);
+  signer_.emplace(chain::log_origin(opened->state.log()), key_);
+  opened->is_new = true;
+  co_return Result<void>();
+}
+
+// A damaged tree can be made again as long as nothing was pruned.
+Task<Result<void>> Store::open_tree(std::uint64_t size) {
+  Result<void> done = co_await tree_.open(size);
+  if (!done && log_.first() == 0) {
+    if (options_.on_trouble) options_.on_trouble("the tree is made anew: " + done.error().message);
+    done = co_await rebuild_tree(size);
+  }
+  if (!done) co_return done;
+  tree_.append(leaves_);
+  leaves_ = {};
+  co_return done;
+}
+
+Task<Result<void>> Store::rebuild_tree(std::uint64_t size) {
+  Result<void> emptied = co_await tree_.open(0);
+  if (!emptied) co_return emptied;
+  for (std::uint64_t next = 0; next < size;) {
+    const auto frames = co_await log_.read(
+        next, std::min<std::uint64_t>(kReadFrames, size - next), kReadBytes);
+    if (!frames) co_return fail(frames.error());
+    std::vector<chain::TreeHash> leaves;
+    leaves.reserve(frames->size());
+    for (const std::string& frame : *frames) {
+      leaves.push_back(chain::leaf_hash(base::as_bytes(frame)));
+    }
+    tree_.append(leaves);
+    next += frames->size();
+  }
+  co_return Result<void>();
+}
+
+Task<Result<void>> Store::replay_journal(Opened* opened) {
+  const chain::FrameVisitor visit = [opened](const chain::FrameView& frame) {
+    return replay(frame.bytes, opened->pending);
+  };
+  auto done = co_await journal_.open(0, visit);
+  if (!done) co_return done;
+  for (const auto& [proposal, head] : opened->recent) opened->pending.erase(proposal);
+  auto checked = co_await host_.blocking.run([opened] {
+    return drop_forged(opened->pending, opened->state);
+  });
+  if (!checked) co_return fail(std::move(checked.error()));
+  if (*checked != 0 && options_.on_trouble) {
+    options_.on_trouble(std::to_string(*checked) +
+                        " approvals of pending proposals do not verify and were dropped");
+  }
+  co_return done;
+}
+
+}  // namespace ron::registry
