@@ -1,13 +1,14 @@
 #include "base/value.h"
 
 #include <algorithm>
-#include <array>
+#include <type_traits>
 
 #include "base/cbor.h"
 
 namespace ron::base {
 namespace {
 
+static_assert(std::is_nothrow_move_constructible_v<Value>, "arrays move when they grow");
 static_assert(Value::kMaxDepth <= CborWriter::kMaxDepth);
 static_assert(Value::kMaxDepth <= CborReader::kMaxDepth);
 
@@ -122,12 +123,6 @@ const Value* Value::find(std::string_view key) const noexcept {
   if (pairs == nullptr) return nullptr;
   const auto found = pairs->find(key);
   return found != pairs->end() ? &found->second : nullptr;
-}
-
-std::string_view kind_name(Value::Kind kind) noexcept {
-  constexpr std::array<std::string_view, 8> kNames = {
-      "null", "a bool", "a number", "a negative number", "a text", "bytes", "an array", "a map"};
-  return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::string encode_cbor(const Value& value) {

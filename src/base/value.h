@@ -94,10 +94,7 @@ class Value {
       held_;
 };
 
-// How a message names the kind: "null", "a number", "a text", ….
-std::string_view kind_name(Value::Kind kind) noexcept;
-
-// What a document may cost its reader. Beyond them it is refused.
+// What a document may cost its reader; one that costs more is refused.
 struct ValueLimits {
   std::size_t depth = 16;  // arrays and maps within each other; at most Value::kMaxDepth counts
   std::size_t items = 100'000;  // values in the whole document, itself included

@@ -193,8 +193,8 @@ class JsonParser {
       append_utf8(out, code_point());
       return;
     }
-    const std::size_t which = at_ < text_.size() ? kLetters.find(text_[at_]) : kLetters.npos;
-    if (which == kLetters.npos) {
+    const std::size_t which = kLetters.find(peek());
+    if (which == std::string_view::npos) {
       refuse_unexpected("this escape does not exist");
       return;
     }
