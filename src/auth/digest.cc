@@ -2,12 +2,21 @@
 
 #include <algorithm>
 #include <climits>
+#include <memory>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
 namespace ron::auth {
+namespace {
+
+struct FreeContext {
+  void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
+};
+using ContextPtr = std::unique_ptr<EVP_MD_CTX, FreeContext>;
+
+}  // namespace
 
 std::optional<Digest> hmac_sha256(base::ByteView key, base::ByteView data) noexcept {
   if (key.empty() || key.size() > INT_MAX) return std::nullopt;
@@ -20,12 +29,20 @@ std::optional<Digest> hmac_sha256(base::ByteView key, base::ByteView data) noexc
   return out;
 }
 
-std::optional<Digest> sha256(base::ByteView data) noexcept {
+std::optional<Digest> sha256(base::ByteView data) noexcept { return sha256({data}); }
+
+std::optional<Digest> sha256(std::initializer_list<base::ByteView> parts) noexcept {
+  // Finding the algorithm and making a context cost more than hashing a few hundred bytes does.
+  static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  thread_local const ContextPtr context(EVP_MD_CTX_new());
+  if (!context || EVP_DigestInit_ex2(context.get(), algorithm, nullptr) != 1) return std::nullopt;
+  for (const base::ByteView part : parts) {
+    if (EVP_DigestUpdate(context.get(), part.data(), part.size()) != 1) return std::nullopt;
+  }
   Digest out;
   unsigned length = 0;
   const int done =
-      EVP_Digest(data.data(), data.size(), reinterpret_cast<unsigned char*>(out.data()), &length,
-                 EVP_sha256(), nullptr);
+      EVP_DigestFinal_ex(context.get(), reinterpret_cast<unsigned char*>(out.data()), &length);
   if (done != 1 || length != out.size()) return std::nullopt;
   return out;
 }
