@@ -42,13 +42,14 @@ class Checkpoints {
     chain::State state;
   };
   // Reads the list. Nothing: there is none yet. IntegrityFail: there are some, and none is whole.
-  platform::Task<base::Result<std::optional<Base>>> open(const chain::NoteVerifier* verifier);
+  platform::Task<base::Result<std::optional<Base>>> open(auth::PublicKey key);
 
   // Both files, durably; then it is the latest. Not cancel-safe: do it again.
   platform::Task<base::Result<void>> add(SignedCheckpoint signed_one,
                                          const chain::Snapshot* snapshot);
-  // Removes what is not needed any more. `first` is the first version of the log.
-  platform::Task<void> tidy(std::uint64_t first);
+  // Removes what is not needed any more. `first` is the first version of the log, of which the
+  // latest `keep` stay (0: all).
+  platform::Task<void> tidy(std::uint64_t first, std::uint64_t keep);
 
   // Any core. Oldest first.
   [[nodiscard]] std::vector<CheckpointPtr> list() const;

@@ -65,15 +65,14 @@ Task<Result<chain::Signer>> load_or_make(platform::Disk* disk, platform::Random*
 
 }  // namespace
 
-Task<Result<std::shared_ptr<const auth::SigningKey>>> load_checkpoint_key(platform::Disk* disk,
-                                                                          platform::Random* random,
-                                                                          std::string directory) {
+Task<Result<auth::SigningKey>> load_checkpoint_key(platform::Disk* disk, platform::Random* random,
+                                                   std::string directory) {
   const std::string name(kCheckpointKeyName);
   const auto text = co_await read_text(disk, directory + "/" + name);
   if (text) {
     auto key = auth::SigningKey::from_pem(*text);
     if (!key) co_return fail(key.error().code, directory + "/" + name + ": " + key.error().message);
-    co_return std::make_shared<const auth::SigningKey>(std::move(*key));
+    co_return std::move(*key);
   }
   if (text.error().code != Code::NotFound) co_return fail(text.error());
   auto key = new_key(*random);
@@ -82,7 +81,7 @@ Task<Result<std::shared_ptr<const auth::SigningKey>>> load_checkpoint_key(platfo
   if (!secret) co_return fail(secret.error());
   auto written = co_await write_text(disk, directory, name, std::move(*secret));
   if (!written) co_return fail(std::move(written.error()));
-  co_return std::make_shared<const auth::SigningKey>(std::move(*key));
+  co_return std::move(*key);
 }
 
 Task<Result<chain::SignerSet>> make_first_signers(platform::Disk* disk, platform::Random* random,

@@ -21,8 +21,9 @@ inline constexpr std::size_t kFirstSigners = 3;
 inline constexpr std::uint64_t kFirstThreshold = 2;
 
 // The key in `directory`, made there if there is none. Not cancel-safe: do it again.
-platform::Task<base::Result<std::shared_ptr<const auth::SigningKey>>> load_checkpoint_key(
-    platform::Disk* disk, platform::Random* random, std::string directory);
+platform::Task<base::Result<auth::SigningKey>> load_checkpoint_key(platform::Disk* disk,
+                                                                   platform::Random* random,
+                                                                   std::string directory);
 
 // Three keys with threshold 2 in `directory`/signers, made there unless an earlier start did: for
 // each a secret PKCS#8 PEM file and a public one. Not cancel-safe: do it again.

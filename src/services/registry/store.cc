@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "chain/proof.h"
 #include "services/registry/genesis.h"
 #include "services/registry/wires.h"
 
@@ -80,7 +81,7 @@ Task<Result<void>> Store::load_key() {
   host_.random.fill(seed);
   auto key = auth::SigningKey::from_seed(seed);
   if (!key) co_return fail(std::move(key.error()));
-  key_ = std::make_shared<const auth::SigningKey>(std::move(*key));
+  key_ = std::move(*key);
   co_return Result<void>();
 }
 
@@ -100,7 +101,7 @@ Task<void> Store::close() {
 }
 
 Task<Result<void>> Store::replay_log(Opened* opened) {
-  auto base = co_await checkpoints_.open(&key_->public_key());
+  auto base = co_await checkpoints_.open(key_->public_key());
   if (!base) co_return fail(std::move(base.error()));
   std::optional<std::uint64_t> version;
   std::uint64_t from = 0;
@@ -122,8 +123,14 @@ Task<Result<void>> Store::replay_log(Opened* opened) {
   done = co_await open_tree(version ? *version + 1 : 0);
   if (!done) co_return done;
   if (opened->state.is_empty()) co_return co_await begin_log(opened);
-  signer_.emplace(chain::log_origin(opened->state.log()), key_);
-  co_return done;
+  co_return name_signer(opened->state.log());
+}
+
+Result<void> Store::name_signer(const base::ObjectId& log) {
+  auto signer = chain::NoteSigner::make(chain::log_origin(log), std::move(*key_));
+  if (!signer) return fail(std::move(signer.error()));
+  signer_ = std::move(*signer);
+  return {};
 }
 
 // Entries up to the checkpoint `base` are only remembered; its own has to be what it says.
@@ -171,9 +178,8 @@ Task<Result<void>> Store::begin_log(Opened* opened) {
   if (!written) co_return written;
   const std::array leaf = {chain::leaf_hash(base::as_bytes(bytes))};
   tree_.append(leaf);
-  signer_.emplace(chain::log_origin(opened->state.log()), key_);
   opened->is_new = true;
-  co_return Result<void>();
+  co_return name_signer(opened->state.log());
 }
 
 // A damaged tree can be made again as long as nothing was pruned.
@@ -214,12 +220,16 @@ Task<Result<void>> Store::replay_journal(Opened* opened) {
   auto done = co_await journal_.open(0, visit);
   if (!done) co_return done;
   for (const auto& [proposal, head] : opened->recent) opened->pending.erase(proposal);
-  auto checked = co_await host_.blocking.run([opened] {
-    return drop_forged(opened->pending, opened->state);
-  });
+  // By value: the work may outlast whoever waits for it.
+  auto checked = co_await host_.blocking.run(
+      [pending = std::move(opened->pending), state = opened->state]() mutable {
+        const std::size_t dropped = drop_forged(pending, state);
+        return std::pair(std::move(pending), dropped);
+      });
   if (!checked) co_return fail(std::move(checked.error()));
-  if (*checked != 0 && options_.on_trouble) {
-    options_.on_trouble(std::to_string(*checked) +
+  opened->pending = std::move(checked->first);
+  if (checked->second != 0 && options_.on_trouble) {
+    options_.on_trouble(std::to_string(checked->second) +
                         " approvals of pending proposals do not verify and were dropped");
   }
   co_return done;

@@ -69,6 +69,7 @@ class Store {
   platform::Task<base::Result<void>> load_key();
   platform::Task<base::Result<void>> replay_log(Opened* opened);
   platform::Task<base::Result<void>> begin_log(Opened* opened);
+  base::Result<void> name_signer(const base::ObjectId& log);
   platform::Task<base::Result<void>> open_tree(std::uint64_t size);
   platform::Task<base::Result<void>> rebuild_tree(std::uint64_t size);
   platform::Task<base::Result<void>> replay_journal(Opened* opened);
@@ -82,7 +83,7 @@ class Store {
   chain::FrameLog journal_;
   chain::Tree tree_;
   Checkpoints checkpoints_;
-  std::shared_ptr<const auth::SigningKey> key_;
+  std::optional<auth::SigningKey> key_;  // until the log's id is known, and it signs
   std::optional<chain::NoteSigner> signer_;
   std::vector<chain::TreeHash> leaves_;  // behind the checkpoint, until the tree has them
 };

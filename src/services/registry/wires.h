@@ -69,6 +69,18 @@ inline constexpr ChannelDecl kCfgReload{"cfg_reload",
                                         "config-reloader",
                                         "the latest settings are what counts",
                                         "channels.cfg_reload"};
+inline constexpr ChannelDecl kSettings{
+    "settings",  ChannelKind::Watch,    1, Overflow::Latest, "config-reloader",
+    "checkpointor, verifier", "the last write wins", ""};
+inline constexpr ChannelDecl kUpdated{
+    "updated",  ChannelKind::Watch,    1, Overflow::Latest, "publisher",
+    "other services", "the last write wins: HEAD as it is", ""};
+inline constexpr ChannelDecl kCheckpointWanted{
+    "checkpoint_wanted",  ChannelKind::Watch,    1, Overflow::Latest, "listener",
+    "checkpointor", "the last write wins", ""};
+inline constexpr ChannelDecl kCheckpointed{
+    "checkpointed",  ChannelKind::Watch,    1, Overflow::Latest, "checkpointor",
+    "listener", "the last write wins", ""};
 inline constexpr ChannelDecl kRetentionCmd{"retention_cmd",
                                            ChannelKind::Mpsc,
                                            8,
@@ -82,8 +94,9 @@ inline constexpr ChannelDecl kEvents = kit::events_channel(1024, "committer", "a
 inline constexpr auto kTasks =
     kit::all_tasks(kCommitterTask, kRetentionTask, kCheckpointorTask, kVerifierTask, kPublisherTask,
                    kConfigReloaderTask);
-inline constexpr auto kChannels = kit::all_channels(kProposals, kApprovals, kIntake, kCommitted,
-                                                    kCfgReload, kRetentionCmd, kEvents);
+inline constexpr auto kChannels = kit::all_channels(
+    kProposals, kApprovals, kIntake, kCommitted, kUpdated, kCheckpointWanted, kCheckpointed,
+    kRetentionCmd, kCfgReload, kSettings, kEvents);
 
 // The specification's order is state_meta, routing_table, counters. There is no routing table here,
 // and counters need no lock.
@@ -92,13 +105,11 @@ inline constexpr std::array kLocks = {
     LockDecl{"log_segments", 2, "the open segments of a log, and where its frames are"},
     LockDecl{"tree_tail", 3, "hashes of the tree that are not on disk yet"},
     LockDecl{"checkpoint_list", 4, "the signed checkpoints"},
-    LockDecl{"signature_batch", 5, "approvals whose signatures wait to be verified"},
 };
 inline constexpr const LockDecl& kStateLock = kLocks[0];
 inline constexpr const LockDecl& kSegmentsLock = kLocks[1];
 inline constexpr const LockDecl& kTreeLock = kLocks[2];
 inline constexpr const LockDecl& kCheckpointsLock = kLocks[3];
-inline constexpr const LockDecl& kSignaturesLock = kLocks[4];
 
 inline constexpr runtime::Wires kWires{"svc-registry", kTasks, kChannels, kLocks};
 

@@ -1,0 +1,76 @@
+// Checkpointor and retention: sign what the log says, keep the state with it, and then remove what
+// nobody needs any more.
+//
+// A checkpoint promises less before anything is removed: it says below which version entries may be
+// gone, and only when it is durable are whole segments below that unlinked. That version is an older
+// checkpoint's, whose state is kept, so that what is left can still be verified.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "base/result.h"
+#include "chain/state.h"
+#include "observe/log.h"
+#include "platform/host.h"
+#include "platform/task.h"
+#include "runtime/mpsc.h"
+#include "runtime/shutdown.h"
+#include "runtime/watch.h"
+#include "services/registry/committer.h"
+#include "services/registry/config.h"
+#include "services/registry/store.h"
+#include "services/registry/views.h"
+
+namespace ron::registry {
+
+using SettingsWatch = runtime::Watch<std::shared_ptr<const RegistryConfig>>;
+
+// All of it outlives it.
+struct CheckpointorParts {
+  platform::Host host;
+  runtime::Topology* topology;
+  Store* store;
+  Views* views;
+  Committer* committer;
+  SettingsWatch* settings;
+  observe::Log log;
+};
+
+class Checkpointor {
+ public:
+  Checkpointor(CheckpointorParts parts, std::size_t retention_capacity);
+  Checkpointor(const Checkpointor&) = delete;
+  Checkpointor& operator=(const Checkpointor&) = delete;
+
+  // Signs when it is time, when so many versions have come, when one is asked for, and at the end.
+  platform::Task<void> run(runtime::Shutdown shutdown);
+  // Removes what it is told to.
+  platform::Task<void> run_retention(runtime::Shutdown shutdown);
+
+  // A checkpoint that covers the version, made if need be. Timeout. Any core. Cancel-safe.
+  platform::Task<base::Result<CheckpointPtr>> covering(std::uint64_t version,
+                                                       runtime::Deadline deadline);
+
+ private:
+  struct Prune {
+    std::uint64_t below = 0;
+  };
+
+  [[nodiscard]] bool is_due(platform::TimePoint last, std::uint64_t wanted) const;
+  platform::Task<base::Result<void>> make();
+  platform::Task<base::Result<void>> sign(const chain::State* state);
+  // Below which version entries may go, given HEAD.
+  [[nodiscard]] std::uint64_t prune_point(std::uint64_t head) const;
+  void note_failure(const base::Error& why);
+
+  CheckpointorParts parts_;
+  runtime::Watch<std::uint64_t> wanted_;        // versions that have to be covered: below this
+  runtime::Watch<std::uint64_t> checkpointed_;  // size of the tree of the latest
+  runtime::Mpsc<Prune> retention_cmd_;
+  observe::LogLimiter trouble_limit_{10'000};
+};
+
+}  // namespace ron::registry
