@@ -30,7 +30,7 @@ bool Checkpointor::is_due(platform::TimePoint last, std::uint64_t wanted) const 
   const std::uint64_t head = parts_.views->head()->head.version;
   const CheckpointPtr latest = parts_.store->checkpoints().latest();
   if (!latest) return true;
-  const std::uint64_t size = latest->checkpoint.size;
+  const std::uint64_t size = latest->checkpoint.size();
   if (head < size) return false;
   const auto settings = parts_.settings->get();
   const platform::TimePoint now = parts_.host.clock.monotonic();
@@ -55,7 +55,7 @@ Task<void> Checkpointor::run(runtime::Shutdown shutdown) {
   // So that the next start has little to read.
   const CheckpointPtr latest = parts_.store->checkpoints().latest();
   const std::uint64_t head = parts_.views->head()->head.version;
-  if (latest && latest->checkpoint.size > head) co_return;
+  if (latest && latest->checkpoint.size() > head) co_return;
   const Result<void> made = co_await make();
   if (!made) note_failure(made.error());
 }
@@ -96,14 +96,17 @@ Task<Result<void>> Checkpointor::sign(const chain::State* state) {
       [state = *state] { return chain::take_snapshot(state); });
   if (!snapshot) co_return fail(std::move(snapshot.error()));
   const chain::NoteSigner& signer = parts_.store->signer();
-  chain::Checkpoint checkpoint;
-  checkpoint.origin = signer.name();
-  checkpoint.size = version + 1;
-  checkpoint.root = *root;
-  checkpoint.chain = state->head().hash;
-  checkpoint.pruned_below = std::max(prune_point(version), parts_.store->log().first());
-  checkpoint.state = snapshot->hash();
-  auto note = signer.sign(chain::print(checkpoint));
+  chain::Checkpoint checkpoint{
+      .origin = signer.verifier().name(),
+      .root = *root,
+      .version = version,
+      .hash = state->head().hash,
+      .pruned_below = std::max(prune_point(version), parts_.store->log().first()),
+      .state = snapshot->hash(),
+      .further = {}};
+  const auto text = chain::print_checkpoint(checkpoint);
+  if (!text) co_return fail(text.error());
+  auto note = signer.sign(*text);
   if (!note) co_return fail(std::move(note.error()));
   done = co_await parts_.store->checkpoints().add(
       {std::move(checkpoint), std::move(*note), state->at_ms()}, &*snapshot);
@@ -118,7 +121,7 @@ std::uint64_t Checkpointor::prune_point(std::uint64_t head) const {
   const std::uint64_t keep = parts_.settings->get()->keep_versions;
   if (keep == 0 || head < keep) return 0;
   const CheckpointPtr base = parts_.store->checkpoints().with_state(head - keep);
-  return base ? base->checkpoint.size - 1 : 0;
+  return base ? base->checkpoint.version : 0;
 }
 
 Task<void> Checkpointor::run_retention(runtime::Shutdown shutdown) {
@@ -140,7 +143,7 @@ Task<Result<CheckpointPtr>> Checkpointor::covering(std::uint64_t version,
   auto checkpointed = checkpointed_.subscribe();
   for (;;) {
     const CheckpointPtr latest = parts_.store->checkpoints().latest();
-    if (latest && latest->checkpoint.size > version) co_return latest;
+    if (latest && latest->checkpoint.size() > version) co_return latest;
     wanted_.set(version + 1);
     const runtime::Waited waited = co_await checkpointed.changed(deadline, {});
     if (waited == runtime::Waited::TimedOut) {

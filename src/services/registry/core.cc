@@ -146,7 +146,7 @@ base::Error Core::pruned(std::uint64_t version) {
   const CheckpointPtr covering = store_.checkpoints().covering(version);
   if (!covering) return error;
   return std::move(error)
-      .with("checkpoint", std::to_string(covering->checkpoint.size - 1))
+      .with("checkpoint", std::to_string(covering->checkpoint.version))
       .with("first_version", std::to_string(store_.log().first()));
 }
 
@@ -178,7 +178,7 @@ Task<Result<chain::State>> Core::state_at(std::uint64_t version, runtime::Deadli
   state = {};
   const CheckpointPtr base = store_.checkpoints().with_state(version);
   if (base) {
-    const auto snapshot = co_await store_.checkpoints().read_snapshot(base->checkpoint.size - 1);
+    const auto snapshot = co_await store_.checkpoints().read_snapshot(base->checkpoint.version);
     if (!snapshot) co_return fail(snapshot.error());
     auto restored = chain::restore(*snapshot, chain::Signatures::Trust);
     if (!restored) co_return fail(std::move(restored.error()));
@@ -208,9 +208,9 @@ Task<Result<std::string>> Core::proof(std::uint64_t version, runtime::Deadline d
   const auto covering = co_await checkpointor_.covering(version, deadline);
   if (!covering) co_return fail(covering.error());
   const chain::Checkpoint& checkpoint = (*covering)->checkpoint;
-  auto inclusion = co_await chain::inclusion_proof(&store_.tree(), version, checkpoint.size);
+  auto inclusion = co_await chain::inclusion_proof(&store_.tree(), version, checkpoint.size());
   if (!inclusion) co_return fail(std::move(inclusion.error()));
-  const auto snapshot = co_await store_.checkpoints().read_snapshot(checkpoint.size - 1);
+  const auto snapshot = co_await store_.checkpoints().read_snapshot(checkpoint.version);
   if (!snapshot) co_return fail(snapshot.error());
   co_return chain::print(chain::Proof{.version = version,
                                       .entry = stored->front().bytes,

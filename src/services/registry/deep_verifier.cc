@@ -24,7 +24,7 @@ Task<Result<chain::State>> DeepVerifier::begin() {
   const CheckpointPtr base = parts_.store->checkpoints().with_state(UINT64_MAX);
   if (!base) co_return chain::State();
   const auto snapshot =
-      co_await parts_.store->checkpoints().read_snapshot(base->checkpoint.size - 1);
+      co_await parts_.store->checkpoints().read_snapshot(base->checkpoint.version);
   if (!snapshot) co_return fail(snapshot.error());
   auto state = co_await parts_.host.blocking.run(
       [snapshot = *snapshot] { return chain::restore(snapshot, chain::Signatures::Verify); });
