@@ -242,7 +242,7 @@ Task<void> Core::run_verifier(runtime::Shutdown shutdown) {
 
 // What it misses does not matter: HEAD is what counts.
 Task<void> Core::run_publisher(runtime::Shutdown shutdown) {
-  auto committed = committed_.subscribe();
+  auto committed = committed_.subscribe("publisher");
   for (;;) {
     const auto received = co_await committed.recv_or_stop(shutdown);
     if (!received) co_return;

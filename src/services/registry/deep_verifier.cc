@@ -60,7 +60,7 @@ void DeepVerifier::report(std::uint64_t version, const base::Error& why) {
 }
 
 Task<void> DeepVerifier::run(runtime::Shutdown shutdown) {
-  auto committed = parts_.committed->subscribe();
+  auto committed = parts_.committed->subscribe("verifier");
   auto state = co_await begin();
   if (!state) {
     report(0, state.error());

@@ -12,7 +12,7 @@ using platform::Task;
 
 // The subscription comes before the look at HEAD: nothing falls between the two.
 Stream::Stream(Core& core, runtime::Limit::Permit place, std::optional<std::uint64_t> after)
-    : core_(core), place_(std::move(place)), committed_(core.committed().subscribe()) {
+    : core_(core), place_(std::move(place)), committed_(core.committed().subscribe("stream")) {
   const std::uint64_t head = core_.views().head()->head.version;
   next_ = after ? *after + 1 : head + 1;
   if (next_ <= head) replay_until_ = head + 1;
@@ -57,6 +57,7 @@ Task<std::optional<http::ServerEvent>> Stream::next() {
       if (head->version == next_) co_return say(*head);
     }
     // It lagged: whatever is in between, the latest is what counts.
+    committed_.skip();
     const chain::Head head = core_.views().head()->head;
     if (head.version >= next_) co_return skip_to(head);
   }
