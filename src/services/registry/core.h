@@ -104,6 +104,7 @@ class Core {
   [[nodiscard]] std::uint64_t verified_below() const noexcept {
     return verifier_.verified_below();
   }
+  [[nodiscard]] std::int64_t now_ms() const noexcept { return parts_.host.clock.unix_ms(); }
   // Until no quorum is left because keys have expired.
   [[nodiscard]] std::uint64_t signer_expiry_s() const;
 
