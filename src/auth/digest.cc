@@ -2,21 +2,14 @@
 
 #include <algorithm>
 #include <climits>
-#include <memory>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "auth/evp_context.h"
+
 namespace ron::auth {
-namespace {
-
-struct FreeContext {
-  void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
-};
-using ContextPtr = std::unique_ptr<EVP_MD_CTX, FreeContext>;
-
-}  // namespace
 
 std::optional<Digest> hmac_sha256(base::ByteView key, base::ByteView data) noexcept {
   if (key.empty() || key.size() > INT_MAX) return std::nullopt;
@@ -34,7 +27,7 @@ std::optional<Digest> sha256(base::ByteView data) noexcept { return sha256({data
 std::optional<Digest> sha256(std::initializer_list<base::ByteView> parts) noexcept {
   // Finding the algorithm and making a context cost more than hashing a few hundred bytes does.
   static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  thread_local const ContextPtr context(EVP_MD_CTX_new());
+  thread_local const EvpContextPtr context(EVP_MD_CTX_new());
   if (!context || EVP_DigestInit_ex2(context.get(), algorithm, nullptr) != 1) return std::nullopt;
   for (const base::ByteView part : parts) {
     if (EVP_DigestUpdate(context.get(), part.data(), part.size()) != 1) return std::nullopt;

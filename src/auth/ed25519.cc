@@ -13,6 +13,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include "auth/evp_context.h"
 #include "base/encoding.h"
 
 namespace ron::auth {
@@ -34,11 +35,6 @@ struct FreeBio {
   void operator()(BIO* bio) const noexcept { BIO_free_all(bio); }
 };
 using BioPtr = std::unique_ptr<BIO, FreeBio>;
-
-struct FreeContext {
-  void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
-};
-using ContextPtr = std::unique_ptr<EVP_MD_CTX, FreeContext>;
 
 struct FreePkcs8 {
   void operator()(PKCS8_PRIV_KEY_INFO* info) const noexcept { PKCS8_PRIV_KEY_INFO_free(info); }
@@ -143,7 +139,7 @@ Result<> check_point(const PublicKey& key) {
 // Each thread verifies with one context of its own. It is empty: a context that is initialised
 // again would silently go on with the key it has.
 EVP_MD_CTX* verify_context() noexcept {
-  thread_local const ContextPtr context(EVP_MD_CTX_new());
+  thread_local const EvpContextPtr context(EVP_MD_CTX_new());
   if (context) EVP_MD_CTX_reset(context.get());
   return context.get();
 }
@@ -239,7 +235,7 @@ Result<std::string> SigningKey::pem() const {
 
 Result<Signature> SigningKey::sign(base::ByteView message) const {
   // A context of its own, which goes with the reference to the secret that it holds.
-  const ContextPtr context(EVP_MD_CTX_new());
+  const EvpContextPtr context(EVP_MD_CTX_new());
   Signature signature;
   std::size_t length = signature.size();
   if (!context || EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key_.get()) != 1 ||
