@@ -233,7 +233,7 @@ void run_random(History& history, std::uint64_t seed, std::uint64_t steps) {
   for (std::uint64_t step = 0; step < steps && history.violations.empty(); ++step) {
     const std::size_t frames = 1 + random.below(6);
     const std::size_t bytes = random.below(4) == 0 ? random.below(3000) : random.below(200);
-    switch (random.below(10)) {
+    switch (random.below(12)) {
       case 0:
         history.power_cut();
         if (!history.open()) history.violations.push_back(history.last_error);
@@ -258,6 +258,12 @@ void run_random(History& history, std::uint64_t seed, std::uint64_t steps) {
       case 4:
         history.read_all();
         break;
+      case 5:  // readable, but not on the medium
+        history.machine().node.disk().fail_next(platform::sim::DiskOp::Sync);
+        static_cast<void>(history.append_once(frames, bytes));
+        history.machine().node.disk().fail_next(platform::sim::DiskOp::Sync, 0);
+        if (!history.open()) history.violations.push_back(history.last_error);
+        break;
       default:
         history.append(frames, bytes);
     }
@@ -265,7 +271,7 @@ void run_random(History& history, std::uint64_t seed, std::uint64_t steps) {
 }
 
 TEST(FrameLogCrash, RandomHistoriesKeepWhatWasAcknowledged) {
-  for (std::uint64_t seed = 1; seed <= 400 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= 1000 && !HasFailure(); ++seed) {
     History history(seed);
     run_random(history, seed, 40);
     history.expect_sound("seed " + std::to_string(seed));
