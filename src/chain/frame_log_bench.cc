@@ -118,6 +118,14 @@ BENCHMARK(open_a_million)
     ->UseRealTime();
 
 }  // namespace
+
+int run(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  std::filesystem::remove_all(directory("open"));
+  return 0;
+}
+
 }  // namespace ron::chain
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) { return ron::chain::run(argc, argv); }

@@ -115,6 +115,24 @@ TEST(FrameLogDamage, ASectorOfZerosInAnAcknowledgedFrameIsDamage) {
   EXPECT_THAT(opened.error().message, HasSubstr("frame 1"));
 }
 
+TEST(FrameLogDamage, WhatIsMissingAfterAProperEndIsNotTakenForTorn) {
+  Machine machine(1);
+  {
+    TestLog log(machine);
+    ASSERT_TRUE(log.open());
+    ASSERT_TRUE(log.append({"zero"}));
+    ASSERT_TRUE(log.append({"one"}));
+    ASSERT_TRUE(log.close());
+    EXPECT_EQ(log.read(0, 1).error().code, Code::NotFound);
+  }
+  machine.run(cut(&machine.node.disk(), path_of(0), kSegmentHeadBytes + stored_frame_bytes(4)));
+  EXPECT_THAT(inspect(machine).damage, SizeIs(1));
+  TestLog log(machine);
+  const auto opened = log.open();
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message, HasSubstr("frame 1"));
+}
+
 TEST(FrameLogDamage, AReadNamesTheFrameAndTheOthersAreWell) {
   for (const std::uint64_t place : {std::uint64_t{0}, std::uint64_t{kFrameHeadBytes}}) {
     Machine machine(1);
