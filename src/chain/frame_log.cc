@@ -167,7 +167,8 @@ Task<Result<TablePtr>> FrameLog::load_table(std::uint64_t segment, std::uint64_t
   auto table = co_await read_table(std::move(*file), identity_, segment, until);
   if (!table) co_return table;
   const std::lock_guard guard(lock_);
-  if (segment >= segments_.front()) tables_.put(*table);
+  const bool listed = !segments_.empty() && segment >= segments_.front();
+  if (listed) tables_.put(*table);
   co_return table;
 }
 
@@ -220,11 +221,17 @@ Task<Result<void>> FrameLog::close() {
   if (current_.file != nullptr) {
     auto repaired = co_await repair();
     if (!repaired) co_return repaired;
+    // With its end on record, a last batch that is cut off later is damage and not a torn write.
+    // Without, all of it is there nevertheless.
+    if (!current_.offsets.empty()) {
+      static_cast<void>(co_await begin_segment(next(), {current_.first, current_.end}));
+    }
   }
   in_doubt_ = true;
   claim_ = {};
   const std::lock_guard guard(lock_);
-  current_.file.reset();
+  segments_.clear();
+  current_ = {};
   tables_.clear();
   co_return Result<void>();
 }

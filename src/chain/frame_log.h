@@ -104,8 +104,8 @@ class FrameLog {
   // Cancel-safe in that sense.
   platform::Task<base::Result<std::uint64_t>> drop_below(std::uint64_t number);
 
-  // Repairs if that is due and gives the directory back; the last call. Cancel-safe: it can be done
-  // again.
+  // Repairs if that is due, puts the end of the log on record and gives the directory back. Nothing
+  // can be read or written then. Cancel-safe: it can be done again.
   platform::Task<base::Result<void>> close();
 
   // Reads all of a log that no process uses, without changing it: visits what is sound in order and
