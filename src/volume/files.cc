@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <algorithm>
 #include <utility>
 
 #include "base/units.h"
@@ -86,6 +87,14 @@ Task<Result<void>> rewrite_bytes(platform::File* file, std::uint64_t begin, std:
     at += bytes;
   }
   co_return Result<void>();
+}
+
+// The bytes are copied before it waits: the view need not outlive the call.
+Task<Result<void>> replace_file(platform::Disk* disk, std::string directory, std::string name,
+                                std::string_view text) {
+  base::Buffer bytes(text.size());
+  std::ranges::copy(base::as_bytes(text), bytes.span().begin());
+  return replace_file(disk, std::move(directory), std::move(name), std::move(bytes));
 }
 
 }  // namespace ron::volume

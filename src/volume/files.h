@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/buffer.h"
 #include "base/result.h"
@@ -15,6 +16,8 @@ namespace ron::volume {
 // The file holds these bytes, durably, or what it held before. Cancel-safe in that sense.
 platform::Task<base::Result<void>> replace_file(platform::Disk* disk, std::string directory,
                                                 std::string name, base::Buffer bytes);
+platform::Task<base::Result<void>> replace_file(platform::Disk* disk, std::string directory,
+                                                std::string name, std::string_view text);
 
 // The directory and a folder in it are there, and so durably are the names in both that an earlier
 // process may have left unsynced. Its parent is there already. Cancel-safe.

@@ -140,10 +140,10 @@ Task<Result<void>> Checkpoints::add(SignedCheckpoint signed_one, const chain::Sn
   const std::string state = chain::encode(*snapshot);
   Result<void> done =
       co_await volume::replace_file(disk_, directory_, file_name(version, kState),
-                                    base::Buffer::copy_of(base::as_bytes(state)));
+                                    state);
   if (!done) co_return done;
   done = co_await volume::replace_file(disk_, directory_, file_name(version, kNote),
-                                       base::Buffer::copy_of(base::as_bytes(signed_one.note)));
+                                       signed_one.note);
   if (!done) co_return done;
   const std::lock_guard lock(lock_);
   std::erase_if(items_, [version](const Item& item) {

@@ -19,24 +19,20 @@ std::string_view name(EventKind kind) noexcept {
 }
 
 void tell(const observe::Log& log, const RegistryEvent& event) {
-  const std::string_view corr_id = event.corr_id.text();
+  const observe::Log line = log.with(event.corr_id);
   if (event.kind == EventKind::Refused) {
-    log.warn("registry refused", {{"action", event.action},
-                                  {"proposal", event.proposal},
-                                  {"signer", event.signer},
-                                  {"code", event.code},
-                                  {"token", event.token},
-                                  {"corr_id", corr_id}});
+    line.warn("registry refused", {{"action", event.action},
+                                   {"proposal", event.proposal},
+                                   {"signer", event.signer},
+                                   {"code", event.code},
+                                   {"token", event.token}});
   } else if (event.kind == EventKind::Committed) {
-    log.info("registry committed", {{"proposal", event.proposal},
-                                    {"version", event.version},
-                                    {"token", event.token},
-                                    {"corr_id", corr_id}});
+    line.info("registry committed", {{"proposal", event.proposal},
+                                     {"version", event.version},
+                                     {"token", event.token}});
   } else {
-    log.info(name(event.kind), {{"proposal", event.proposal},
-                                {"signer", event.signer},
-                                {"token", event.token},
-                                {"corr_id", corr_id}});
+    line.info(name(event.kind),
+              {{"proposal", event.proposal}, {"signer", event.signer}, {"token", event.token}});
   }
 }
 

@@ -32,8 +32,7 @@ Task<Result<std::string>> read_text(platform::Disk* disk, std::string path) {
 
 Task<Result<void>> write_text(platform::Disk* disk, std::string directory, std::string name,
                               std::string text) {
-  return volume::replace_file(disk, std::move(directory), std::move(name),
-                              base::Buffer::copy_of(base::as_bytes(text)));
+  return volume::replace_file(disk, std::move(directory), std::move(name), text);
 }
 
 std::string signer_name(std::size_t index) {

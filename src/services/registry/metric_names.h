@@ -21,9 +21,9 @@ inline constexpr std::array<std::string_view, 3> kActions = {"propose", "approve
 inline constexpr runtime::MetricDecl kRefused = runtime::declare_counter(
     "registry_refused_total", "Proposals, approvals and commits refused by the rules.",
     {{"action", kActions}});
+inline constexpr std::array<std::string_view, 1> kBackoffOps = {"commit"};
 inline constexpr runtime::MetricDecl kStorageBackoff = runtime::declare_counter(
-    "storage_backoff_total", "Waits before the disk was tried again.",
-    {{"op", std::array<std::string_view, 1>{"commit"}}});
+    "storage_backoff_total", "Waits before the disk was tried again.", {{"op", kBackoffOps}});
 inline constexpr runtime::MetricDecl kVersion =
     runtime::declare_gauge("registry_head_version", "The version of HEAD.");
 inline constexpr runtime::MetricDecl kFirstVersion = runtime::declare_gauge(

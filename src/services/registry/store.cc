@@ -176,8 +176,8 @@ Task<Result<void>> Store::begin_log(Opened* opened) {
   frames.push_back(bytes);
   auto written = co_await log_.append(std::move(frames));
   if (!written) co_return written;
-  const std::array leaf = {chain::leaf_hash(base::as_bytes(bytes))};
-  tree_.append(leaf);
+  const chain::TreeHash leaf = chain::leaf_hash(base::as_bytes(bytes));
+  tree_.append(std::span(&leaf, 1));
   opened->is_new = true;
   co_return name_signer(opened->state.log());
 }
