@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "platform/memory_disk.h"
 #include "services/kit/capability_gate.h"
 #include "services/registry/admin_routes.h"
 #include "services/registry/metric_names.h"
@@ -9,6 +10,9 @@
 
 namespace ron::registry {
 namespace {
+
+// What is kept in memory at most in amnesia mode.
+constexpr std::uint64_t kAmnesiaBytes = 256 * base::kMiB;
 
 // The process's keys stand beside the services' directories, unless they are configured elsewhere.
 std::unique_ptr<kit::Service> make(kit::ServiceParts parts, std::string directory) {
@@ -42,6 +46,10 @@ Service::~Service() = default;
 
 CoreParts Service::core_parts(Directories directories) {
   const auto config = settings();
+  if (config->amnesia) {
+    memory_ = std::make_unique<platform::MemoryDisk>(kAmnesiaBytes);
+    directories.data = "/registry";
+  }
   StoreOptions store{.directory = std::move(directories.data),
                      .keys = std::move(directories.keys),
                      .segment_bytes = config->storage.segment_bytes.bytes,
@@ -55,7 +63,7 @@ CoreParts Service::core_parts(Directories directories) {
                      }};
   return {.host = host(),
           .topology = &topology(),
-          .disk = &host().disk,
+          .disk = memory_ ? memory_.get() : &host().disk,
           .store = std::move(store),
           .log = log()};
 }
