@@ -21,7 +21,7 @@ using runtime::Deadline;
 using runtime::Shutdown;
 using runtime::Waited;
 
-constexpr std::string_view kTarget = "/v1/traces";
+constexpr std::string_view kUsualTarget = "/v1/traces";
 constexpr std::array<http::Field, 1> kFields = {{{"Content-Type", "application/json"}}};
 // Of an answer; longer ones are not looked at.
 constexpr std::uint64_t kAnswerBytes = 16 * base::kKiB;
@@ -59,6 +59,24 @@ base::Duration patience_of(const http::ClientResponse& response) {
 
 }  // namespace
 
+base::Result<Collector> Collector::parse(std::string_view endpoint) {
+  constexpr std::string_view kSchemeEnd = "://";
+  std::string_view target;
+  const std::size_t scheme = endpoint.find(kSchemeEnd);
+  if (scheme != std::string_view::npos) {
+    const std::size_t path = endpoint.find('/', scheme + kSchemeEnd.size());
+    if (path != std::string_view::npos) target = endpoint.substr(path);
+    endpoint = endpoint.substr(0, path);
+  }
+  auto address = http::UpstreamAddress::parse(endpoint);
+  if (!address) return base::fail(std::move(address.error()));
+  if (target.empty() || target == "/") target = kUsualTarget;
+  if (!http::is_target(target)) {
+    return base::fail(base::Code::Malformed, "the path of the collector has to be encoded");
+  }
+  return Collector{std::move(*address), std::string(target)};
+}
+
 OtelExporter::OtelExporter(OtelParts parts)
     : host_(parts.host),
       trust_(std::move(parts.trust)),
@@ -77,11 +95,11 @@ OtelExporter::OtelExporter(OtelParts parts)
 OtelExporter::~OtelExporter() = default;
 
 void OtelExporter::apply(bool enabled, std::string_view endpoint) {
-  Collector next;
+  CollectorPtr next;
   if (enabled) {
-    auto address = http::UpstreamAddress::parse(endpoint);
-    if (address) next = std::make_shared<const http::UpstreamAddress>(std::move(*address));
-    if (!address) log_.warn("spans are not exported", {{"what", address.error().message}});
+    auto collector = Collector::parse(endpoint);
+    if (collector) next = std::make_shared<const Collector>(std::move(*collector));
+    if (!collector) log_.warn("spans are not exported", {{"what", collector.error().message}});
   }
   // Recording stops before the exporter drops what is queued, and begins after it knows where to.
   if (!next) spans_.set_enabled(false);
@@ -143,7 +161,7 @@ Task<bool> OtelExporter::deliver(http::Client* client, Collectors::Receiver* col
   const std::string instance(instance_.text());
   const std::string body = render_otlp({meters_.service(), version(), instance}, batch_);
   for (std::uint32_t tried = 1;; ++tried) {
-    const Collector to = collectors->see();
+    const CollectorPtr to = collectors->see();
     if (to == nullptr) break;
     const Outcome outcome = co_await post_until_stop(client, to, body, shutdown);
     if (outcome.accepted) {
@@ -161,18 +179,18 @@ Task<bool> OtelExporter::deliver(http::Client* client, Collectors::Receiver* col
   co_return false;
 }
 
-void OtelExporter::failed(const Collector& to, const Outcome& outcome) {
+void OtelExporter::failed(const CollectorPtr& to, const Outcome& outcome) {
   failures_.add();
   const auto silenced = failures_said_.admit(host_.clock.unix_ms());
   if (!silenced) return;
-  log_.warn("cannot export spans", {{"endpoint", to->url()},
+  log_.warn("cannot export spans", {{"endpoint", to->address.url()},
                                     {"what", outcome.what},
                                     {"spans", batch_.size()},
                                     {"silenced", *silenced}});
 }
 
 // A stop gives all that is still to be posted a moment, no more.
-Task<OtelExporter::Outcome> OtelExporter::post_until_stop(http::Client* client, Collector to,
+Task<OtelExporter::Outcome> OtelExporter::post_until_stop(http::Client* client, CollectorPtr to,
                                                           std::string_view body,
                                                           Shutdown shutdown) {
   runtime::Background<Outcome> posting(post(client, std::move(to), body));
@@ -188,13 +206,13 @@ Task<OtelExporter::Outcome> OtelExporter::post_until_stop(http::Client* client, 
   co_return Outcome{.what = "the service stops and the collector has not answered"};
 }
 
-Task<OtelExporter::Outcome> OtelExporter::post(http::Client* client, Collector to,
+Task<OtelExporter::Outcome> OtelExporter::post(http::Client* client, CollectorPtr to,
                                                std::string_view body) {
   const base::ByteView bytes = base::as_bytes(body);
   http::ClientRequest request{
-      .method = http::Method::Post, .target = kTarget, .fields = kFields, .body = {&bytes, 1}};
-  to->aim(request);
-  request.host = to->authority();
+      .method = http::Method::Post, .target = to->target, .fields = kFields, .body = {&bytes, 1}};
+  to->address.aim(request);
+  request.host = to->address.authority();
   base::Result<http::ClientResponse> response =
       co_await client->send(request, Deadline::in(kPostDeadline));
   if (!response) co_return Outcome{.try_again = true, .what = response.error().message};

@@ -40,6 +40,17 @@
 
 namespace ron::kit {
 
+// Where a collector takes spans: `http://HOST:PORT/PATH`, `https://HOST:PORT/PATH` or
+// `unix:/SOCKET`. Without a path it is the usual one, /v1/traces. For a check of configuration,
+// too.
+struct Collector {
+  http::UpstreamAddress address;
+  std::string target;
+
+  // Malformed says what is wrong with it.
+  static base::Result<Collector> parse(std::string_view endpoint);
+};
+
 // All of it outlives the exporter.
 struct OtelParts {
   platform::Host host;
@@ -71,9 +82,8 @@ class OtelExporter {
   // For the servers whose requests are traced.
   [[nodiscard]] observe::SpanQueue& spans() noexcept { return spans_; }
 
-  // From now on spans go to `endpoint` (`http://HOST:PORT`, `https://HOST:PORT` or `unix:/PATH`;
-  // the path there is /v1/traces), or nowhere. One that cannot be understood is nowhere, and said
-  // in the log. What is queued goes to the new collector. Any core.
+  // From now on spans go to the collector at `endpoint`, or nowhere. One that cannot be understood
+  // is nowhere, and said in the log. What is queued goes to the new collector. Any core.
   void apply(bool enabled, std::string_view endpoint);
 
   // The supervised task. At a stop it posts once what it has. Cancel-safe: the batch at hand goes
@@ -81,8 +91,8 @@ class OtelExporter {
   platform::Task<void> run(runtime::Shutdown shutdown);
 
  private:
-  using Collector = std::shared_ptr<const http::UpstreamAddress>;  // null: nowhere
-  using Collectors = runtime::Watch<Collector>;
+  using CollectorPtr = std::shared_ptr<const Collector>;  // null: nowhere
+  using Collectors = runtime::Watch<CollectorPtr>;
 
   // What came of a post.
   struct Outcome {
@@ -97,13 +107,13 @@ class OtelExporter {
                                          runtime::Shutdown shutdown);
   platform::Task<bool> deliver(http::Client* client, Collectors::Receiver* collectors,
                                runtime::Shutdown shutdown);
-  platform::Task<Outcome> post_until_stop(http::Client* client, Collector to, std::string_view body,
-                                          runtime::Shutdown shutdown);
-  platform::Task<Outcome> post(http::Client* client, Collector to, std::string_view body);
+  platform::Task<Outcome> post_until_stop(http::Client* client, CollectorPtr to,
+                                          std::string_view body, runtime::Shutdown shutdown);
+  platform::Task<Outcome> post(http::Client* client, CollectorPtr to, std::string_view body);
   static Outcome judge(const http::ClientResponse& response, std::string_view answer);
   void take_batch();
   void discard_queued();
-  void failed(const Collector& to, const Outcome& outcome);
+  void failed(const CollectorPtr& to, const Outcome& outcome);
 
   const platform::Host host_;
   const std::shared_ptr<const platform::TlsClient> trust_;

@@ -51,11 +51,11 @@ std::string attribute(const Value* attributes, std::string_view key) {
 }
 
 // A collector that does what it is told.
-class Collector {
+class TestCollector {
  public:
   using Say = std::function<Response()>;
 
-  Collector(sim::World& world, sim::Node& node, std::uint16_t port)
+  TestCollector(sim::World& world, sim::Node& node, std::uint16_t port)
       : server_(world, node, settings()), node_(node), port_(port) {
     server_.add(Method::Post, "/v1/traces",
                 [this](Request* request) { return take(this, request); });
@@ -84,7 +84,7 @@ class Collector {
     made.request_deadline = 10min;
     return made;
   }
-  static Task<Response> take(Collector* self, Request* request) {
+  static Task<Response> take(TestCollector* self, Request* request) {
     ++self->asked;
     self->times.push_back(platform::Executor::current()->now());
     self->content_type = request->head->find("Content-Type").value_or("");
@@ -153,7 +153,7 @@ class OtelTest : public ServerTest {
   runtime::Topology topology_{kWires, meters_};
   observe::LogHub hub_{{.unix_ms = [] { return std::int64_t{0}; }}};
   OtelExporter otel_{{node_.host(), &topology_, nullptr, observe::Log(hub_, meters_)}};
-  Collector collector_{world_, elsewhere_, 4318};
+  TestCollector collector_{world_, elsewhere_, 4318};
   runtime::Shutdown stop_;
   std::optional<Root> run_;
 };
@@ -218,7 +218,7 @@ TEST_F(OtelTest, IsSwitchedOnAndOffWhileItRuns) {
   world_.run_for(5s);
   EXPECT_EQ(collector_.asked, 1U);
   EXPECT_EQ(dropped(), 1U) << "what had not left";
-  Collector other(world_, elsewhere_, 4319);
+  TestCollector other(world_, elsewhere_, 4319);
   otel_.apply(true, other.url());
   EXPECT_EQ(ask(), 200);
   run_until([&] { return exported() == 2; });
@@ -350,6 +350,42 @@ TEST_F(OtelTest, AnEndpointThatMakesNoSenseIsSaidAndRecordsNothing) {
   EXPECT_NE(log().find("spans are not exported"), std::string::npos);
   EXPECT_EQ(ask(), 200);
   EXPECT_EQ(otel_.spans().depth(), 0U);
+}
+
+TEST(Collector, IsWrittenAsAUrlWithOrWithoutItsPath) {
+  struct Row {
+    std::string_view endpoint;
+    std::string_view url;
+    std::string_view target;
+  };
+  for (const Row& row : {
+           Row{"http://127.0.0.1:4318", "http://127.0.0.1:4318", "/v1/traces"},
+           Row{"http://127.0.0.1:4318/", "http://127.0.0.1:4318", "/v1/traces"},
+           Row{"http://127.0.0.1:4318/v1/traces", "http://127.0.0.1:4318", "/v1/traces"},
+           Row{"https://otel.example/in/v1/traces?k=v", "https://otel.example:443",
+               "/in/v1/traces?k=v"},
+           Row{"unix:/run/otel.sock", "unix:/run/otel.sock", "/v1/traces"},
+       }) {
+    const auto collector = Collector::parse(row.endpoint);
+    ASSERT_TRUE(collector) << row.endpoint << ": " << collector.error().message;
+    EXPECT_EQ(collector->address.url(), row.url);
+    EXPECT_EQ(collector->target, row.target);
+  }
+  for (const char* endpoint :
+       {"", "collector:4318", "ftp://x/v1/traces", "http://", "http:///v1/traces", "unix:relative",
+        "http://x/a b", "http://x/a#b", "http://x/a\r\nb", "http://user:secret@x/v1/traces"}) {
+    EXPECT_FALSE(Collector::parse(endpoint)) << endpoint;
+  }
+}
+
+TEST_F(OtelTest, AnotherPathIsAskedIfItIsGiven) {
+  otel_.apply(true, collector_.url() + "/nowhere");
+  record(2);
+  run_until([&] { return failures() == 1; });
+  EXPECT_EQ(dropped(), 2U) << "404";
+  otel_.apply(true, collector_.url() + "/v1/traces");
+  record(2);
+  run_until([&] { return exported() == 2; });
 }
 
 TEST_F(OtelTest, TheTopologyShowsTheQueue) {
