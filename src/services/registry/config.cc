@@ -1,5 +1,6 @@
 #include "services/registry/config.h"
 
+#include "services/kit/otel.h"
 #include "services/registry/wires.h"
 
 namespace ron::registry {
@@ -38,6 +39,9 @@ config::Group<OtelConfig> otel_keys() {
     if (otel.enabled && otel.endpoint.empty()) {
       problems.add("endpoint", "is missing: spans have to go somewhere");
     }
+    if (otel.endpoint.empty()) return;
+    const auto collector = kit::Collector::parse(otel.endpoint);
+    if (!collector) problems.add("endpoint", collector.error().message);
   });
   return group;
 }

@@ -32,13 +32,16 @@ constinit const kit::ServiceKind kKind{
     .metrics = metrics::kAll,
     .section = kit::section_of<registry_section>,
     .settings = kit::settings_of<registry_section>,
-    .make = make};
+    .make = make,
+    .dials = true};
 
 Service::Service(kit::ServiceParts parts, Directories directories, const RouteAdder& routes)
     : ServiceBase(std::move(parts), kKind),
       keys_(directories.keys),
-      core_(core_parts(std::move(directories)), settings()) {
+      core_(core_parts(std::move(directories)), settings()),
+      otel_({host(), &topology(), trust(), log()}) {
   routes(router(), core_);
+  trace_to(otel_.spans());
   add_gauges_of_core();
 }
 
@@ -109,7 +112,11 @@ platform::Task<base::Result<>> Service::open() {
   co_return base::Result<>();
 }
 
-void Service::apply(const config::Config& config) { core_.apply(config.get(registry_section())); }
+void Service::apply(const config::Config& config) {
+  const auto next = config.get(registry_section());
+  otel_.apply(next->otel.enabled, next->otel.endpoint);
+  core_.apply(next);
+}
 
 void Service::start_tasks() {
   using runtime::Shutdown;
@@ -119,6 +126,8 @@ void Service::start_tasks() {
     start_task(decl, *host().cores[0],
                [this, body](Shutdown stop) { return (core_.*body)(std::move(stop)); });
   };
+  start_task(kit::kOtelTask, *host().cores[0],
+             [this](Shutdown stop) { return otel_.run(std::move(stop)); });
   start(kCommitterTask, &Core::run_committer);
   start(kRetentionTask, &Core::run_retention);
   start(kCheckpointorTask, &Core::run_checkpointor);

@@ -92,11 +92,11 @@ inline constexpr ChannelDecl kRetentionCmd{"retention_cmd",
 inline constexpr ChannelDecl kEvents = kit::events_channel(1024, "committer", "auditor");
 
 inline constexpr auto kTasks =
-    kit::all_tasks(kCommitterTask, kRetentionTask, kCheckpointorTask, kVerifierTask, kPublisherTask,
+    kit::all_tasks(kit::kOtelTask, kCommitterTask, kRetentionTask, kCheckpointorTask, kVerifierTask, kPublisherTask,
                    kConfigReloaderTask);
 inline constexpr auto kChannels = kit::all_channels(
     kProposals, kApprovals, kIntake, kCommitted, kUpdated, kCheckpointWanted, kCheckpointed,
-    kRetentionCmd, kCfgReload, kSettings, kEvents);
+    kRetentionCmd, kCfgReload, kSettings, kEvents, kit::kSpansChannel, kit::kCollectorChannel);
 
 // The specification's order is state_meta, routing_table, counters. There is no routing table here,
 // and counters need no lock.
