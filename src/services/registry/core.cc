@@ -49,6 +49,7 @@ Task<Result<bool>> Core::open() {
   auto opened = co_await store_.open();
   if (!opened) co_return fail(std::move(opened.error()));
   for (const auto& [proposal, head] : opened->recent) committer_.add_recent(proposal, head);
+  for (std::string& proposal : opened->gone) committer_.add_gone(std::move(proposal));
   updated_.set(opened->state.head());
   views_.start(std::move(opened->state), std::move(opened->pending));
   co_return opened->is_new;

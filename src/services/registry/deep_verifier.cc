@@ -19,6 +19,10 @@ std::uint64_t next_of(const chain::State& state) {
 
 }  // namespace
 
+DeepVerifier::DeepVerifier(DeepVerifierParts parts)
+    : parts_(std::move(parts)),
+      failures_(parts_.topology->meters().counter(metrics::kVerifyFailures)) {}
+
 // The state it starts from is read from the checkpoint, whose signature was checked at the start.
 Task<Result<chain::State>> DeepVerifier::begin() {
   const CheckpointPtr base = parts_.store->checkpoints().with_state(UINT64_MAX);
@@ -55,7 +59,7 @@ Task<Result<DeepVerifier::Slice>> DeepVerifier::verify(chain::State state) {
 
 void DeepVerifier::report(std::uint64_t version, const base::Error& why) {
   found_damage_.store(true);
-  parts_.topology->meters().counter(metrics::kVerifyFailures).add();
+  failures_.add();
   parts_.log.error("the log does not verify", {{"version", version}, {"what", why.message}});
 }
 
