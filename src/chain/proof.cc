@@ -53,7 +53,10 @@ std::unexpected<base::Error> does_not_hold(Code code, const std::string& why) {
 
 // The checkpoint, if the key signed it for this log.
 Result<Checkpoint> open_checkpoint(const Proof& proof, std::string_view vkey) {
-  const auto verifier = NoteVerifier::parse(vkey.empty() ? proof.vkey : vkey);
+  if (!vkey.empty() && vkey != proof.vkey) {
+    return fail(Code::InvalidSig, "it was made with another key than the one given");
+  }
+  const auto verifier = NoteVerifier::parse(proof.vkey);
   if (!verifier) return fail(verifier.error());
   const auto text = open_note(proof.checkpoint, std::span(&*verifier, 1));
   if (!text) return fail(text.error());

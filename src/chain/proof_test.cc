@@ -92,14 +92,12 @@ TEST_F(ProofTest, AnotherKeysProofIsRefused) {
 
 TEST_F(ProofTest, NothingInItCanBeChanged) {
   const std::string good = print(proof(3));
+  const std::string vkey = proof(3).vkey;
   for (std::size_t i = 0; i < good.size(); ++i) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 1);
     const auto parsed = parse_proof(bad);
-    // Besides the claim of whose key it is nothing may differ.
-    if (!parsed) continue;
-    EXPECT_FALSE(verify_proof(*parsed, proof(3).vkey)) << good.substr(i, 20);
-    if (i % 7 != 0) continue;  // a sample is enough for the rest: each takes milliseconds
+    if (parsed) EXPECT_FALSE(verify_proof(*parsed, vkey)) << good.substr(i, 20);
   }
 }
 

@@ -228,8 +228,10 @@ Result<runtime::Limit::Permit> Core::open_stream() {
                   .with("streams", std::to_string(streams_.most())));
 }
 
+// It stops last: what the files say then is all there will be.
 Task<void> Core::run_committer(runtime::Shutdown shutdown) {
-  return committer_.run(std::move(shutdown));
+  co_await committer_.run(shutdown);
+  co_await store_.close();
 }
 Task<void> Core::run_checkpointor(runtime::Shutdown shutdown) {
   return checkpointor_.run(std::move(shutdown));

@@ -96,7 +96,6 @@ class Core {
   platform::Task<void> run_verifier(runtime::Shutdown shutdown);
   platform::Task<void> run_publisher(runtime::Shutdown shutdown);
   platform::Task<void> run_config_reloader(runtime::Shutdown shutdown);
-  platform::Task<void> close() { return store_.close(); }
 
   // What is missing for writes, and for reads. Any core.
   [[nodiscard]] std::vector<std::string> missing_for_writes() const;

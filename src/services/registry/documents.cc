@@ -29,12 +29,12 @@ std::string_view without_parameters(std::string_view type) noexcept {
   return type;
 }
 
+}  // namespace
+
 bool wants_cbor(const Request& request) noexcept {
   const std::string_view accept = request.head->get(KnownField::Accept).value_or("");
   return http::iequals(without_parameters(accept), kCbor);
 }
-
-}  // namespace
 
 Task<Result<base::Value>> read_document(Request* request) {
   const std::string_view type =
