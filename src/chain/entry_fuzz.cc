@@ -1,5 +1,5 @@
-// Entries, payloads and snapshots from strangers: parsed strictly, or refused; what is parsed prints
-// the same.
+// Entries, payloads and snapshots from strangers: parsed strictly, or refused; what is parsed
+// prints the same.
 #include <cstdint>
 #include <cstdlib>
 

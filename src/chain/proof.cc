@@ -118,9 +118,9 @@ Result<Proof> parse_proof(std::string_view text) {
   if (text.size() > kMaxProofBytes) return fail(Code::Malformed, "the proof is too large");
   const auto value = base::parse_json(text);
   if (!value) return fail(value.error());
-  const auto fields = Fields::of(
-      *value, "a proof",
-      {"format", "version", "entry", "inclusion", "checkpoint", "vkey", "summary"});
+  const auto fields =
+      Fields::of(*value, "a proof",
+                 {"format", "version", "entry", "inclusion", "checkpoint", "vkey", "summary"});
   if (!fields) return fail(fields.error());
   const auto format = fields->text("format", kProofFormat.size());
   if (!format || *format != kProofFormat) {
@@ -175,8 +175,11 @@ Result<Proven> verify_proof(const Proof& proof, std::string_view vkey) {
   const base::ObjectId hash = hash_of(bytes);
   auto signers = check_quorum(*summary, *entry, hash);
   if (!signers) return fail(std::move(signers.error()));
-  return Proven{std::move(*entry),      {proof.version, hash}, summary->log,
-                std::move(*checkpoint), std::move(*signers)};
+  return Proven{std::move(*entry),
+                {proof.version, hash},
+                summary->log,
+                std::move(*checkpoint),
+                std::move(*signers)};
 }
 
 }  // namespace ron::chain

@@ -86,8 +86,8 @@ class TestLog {
   }
   void approve(Entry& entry, const std::vector<std::uint8_t>& signers) const {
     const std::string text =
-        approval_text(state_.log(), entry.proposal.text(),
-                      b3::hash(base::as_bytes(entry.payload)), entry.expires_ms);
+        approval_text(state_.log(), entry.proposal.text(), b3::hash(base::as_bytes(entry.payload)),
+                      entry.expires_ms);
     for (const std::uint8_t number : signers) {
       const auth::SigningKey key = key_of(number);
       entry.approvals.push_back({signer_id(key.public_key()), *key.sign(base::as_bytes(text))});

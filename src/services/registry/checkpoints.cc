@@ -57,8 +57,8 @@ Checkpoints::Checkpoints(platform::Disk* disk, std::string directory)
     : disk_(disk), directory_(std::move(directory)), lock_(kCheckpointsLock) {}
 
 Task<Result<std::string>> Checkpoints::read_file(std::string name, std::size_t most) const {
-  auto file = co_await disk_->open(directory_ + "/" + name,
-                                   {platform::OpenMode::ReadExisting, false});
+  auto file =
+      co_await disk_->open(directory_ + "/" + name, {platform::OpenMode::ReadExisting, false});
   if (!file) co_return fail(std::move(file.error()));
   const auto size = co_await (*file)->size();
   if (!size) co_return fail(size.error());
@@ -84,14 +84,14 @@ Task<Result<std::optional<Checkpoints::Base>>> Checkpoints::open(auth::PublicKey
                 (checkpoint ? "it is of another version" : checkpoint.error().message);
       continue;
     }
-    const bool has_state = std::ranges::any_of(*names, [&](const auto& other) {
-      return parse_name(other.name, kState) == *version;
-    });
+    const bool has_state = std::ranges::any_of(
+        *names, [&](const auto& other) { return parse_name(other.name, kState) == *version; });
     items.push_back({std::make_shared<const SignedCheckpoint>(
                          SignedCheckpoint{std::move(*checkpoint), std::move(*note), 0}),
                      has_state});
   }
-  std::ranges::sort(items, {}, [](const Item& item) { return item.checkpoint->checkpoint.version; });
+  std::ranges::sort(items, {},
+                    [](const Item& item) { return item.checkpoint->checkpoint.version; });
   std::optional<Base> base;
   for (auto it = items.rbegin(); it != items.rend() && !base; ++it) {
     if (!it->has_state) continue;
@@ -139,11 +139,10 @@ Task<Result<void>> Checkpoints::add(SignedCheckpoint signed_one, const chain::Sn
   const std::uint64_t version = signed_one.checkpoint.version;
   const std::string state = chain::encode(*snapshot);
   Result<void> done =
-      co_await volume::replace_file(disk_, directory_, file_name(version, kState),
-                                    state);
+      co_await volume::replace_file(disk_, directory_, file_name(version, kState), state);
   if (!done) co_return done;
-  done = co_await volume::replace_file(disk_, directory_, file_name(version, kNote),
-                                       signed_one.note);
+  done =
+      co_await volume::replace_file(disk_, directory_, file_name(version, kNote), signed_one.note);
   if (!done) co_return done;
   const std::lock_guard lock(lock_);
   std::erase_if(items_, [version](const Item& item) {
@@ -197,8 +196,9 @@ CheckpointPtr Checkpoints::latest() const {
 
 CheckpointPtr Checkpoints::covering(std::uint64_t version) const {
   const std::lock_guard lock(lock_);
-  const auto found = std::ranges::find_if(
-      items_, [version](const Item& item) { return item.checkpoint->checkpoint.version >= version; });
+  const auto found = std::ranges::find_if(items_, [version](const Item& item) {
+    return item.checkpoint->checkpoint.version >= version;
+  });
   return found == items_.end() ? nullptr : found->checkpoint;
 }
 

@@ -47,9 +47,7 @@ Committer::Committer(CommitterParts parts, CommitterCapacities capacities)
   approvals_.on_queued([this] { ring(); });
 }
 
-void Committer::ring() noexcept {
-  intake_.set(rings_.fetch_add(1, std::memory_order_relaxed) + 1);
-}
+void Committer::ring() noexcept { intake_.set(rings_.fetch_add(1, std::memory_order_relaxed) + 1); }
 
 base::Duration Committer::writing_for() const noexcept {
   const std::int64_t began = write_began_ns_.load(std::memory_order_relaxed);
@@ -122,9 +120,8 @@ Committer::Answer Committer::answer_later(runtime::OneshotSender<Result<T>> repl
   };
 }
 
-void Committer::note_refusal(Action action, const std::string& proposal,
-                             const std::string& signer, const Origin& origin,
-                             const base::Error& why) {
+void Committer::note_refusal(Action action, const std::string& proposal, const std::string& signer,
+                             const Origin& origin, const base::Error& why) {
   const auto index = static_cast<std::size_t>(action);
   refused_[index]->add();
   parts_.events->send({.kind = EventKind::Refused,

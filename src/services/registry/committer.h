@@ -58,8 +58,8 @@ class Committer {
   // After a send. Any core.
   void ring() noexcept;
 
-  // Before run(): what was committed lately, which of it the journal still has, and the rules; those may also change while it runs, on
-  // its executor.
+  // Before run(): what was committed lately, which of it the journal still has, and the rules;
+  // those may also change while it runs, on its executor.
   void add_recent(std::string_view proposal, const chain::Head& head) {
     planner_.add_recent(proposal, head);
   }
@@ -121,8 +121,7 @@ class Committer {
   template <class J>
   bool is_wanted(J& job);
   template <class T>
-  static Answer answer_later(runtime::OneshotSender<base::Result<T>> reply,
-                             base::Result<T> result);
+  static Answer answer_later(runtime::OneshotSender<base::Result<T>> reply, base::Result<T> result);
   // One of metrics::kActions.
   enum class Action : std::uint8_t { Propose, Approve, Commit };
   void note_refusal(Action action, const std::string& proposal, const std::string& signer,
@@ -150,7 +149,7 @@ class Committer {
   runtime::Watch<std::uint64_t> intake_;
   std::atomic<std::uint64_t> rings_ = 0;
   Planner planner_;
-  std::vector<std::string> gone_;      // committed, and the journal does not say so yet
+  std::vector<std::string> gone_;        // committed, and the journal does not say so yet
   std::uint64_t journal_live_from_ = 0;  // frames below it say nothing that counts; 0: nobody knows
   std::atomic<std::int64_t> write_began_ns_ = 0;  // 0: no write is under way
   std::atomic<bool> broken_ = false;

@@ -17,8 +17,8 @@ config::Group<LogConfig> log_keys() {
       config::count_key("checkpoint_versions", &C::checkpoint_versions, "10000",
                         {.min = "1", .max = "1000000"}, Reload::Hot,
                         "and after so many versions, so that a start has little to read"),
-      config::size_key("segment_bytes", &C::segment_bytes, "16MiB",
-                       {.min = "64KiB", .max = "1GiB"}, Reload::Restart,
+      config::size_key("segment_bytes", &C::segment_bytes, "16MiB", {.min = "64KiB", .max = "1GiB"},
+                       Reload::Restart,
                        "a file of the log is closed once it is that large; pruning removes whole "
                        "files"),
       config::duration_key("slow_after", &C::slow_after, "1s", {.min = "10ms", .max = "1m"},

@@ -100,9 +100,7 @@ class Core {
   // What is missing for writes, and for reads. Any core.
   [[nodiscard]] std::vector<std::string> missing_for_writes() const;
   [[nodiscard]] bool found_damage() const noexcept { return verifier_.found_damage(); }
-  [[nodiscard]] std::uint64_t verified_below() const noexcept {
-    return verifier_.verified_below();
-  }
+  [[nodiscard]] std::uint64_t verified_below() const noexcept { return verifier_.verified_below(); }
   [[nodiscard]] std::int64_t now_ms() const noexcept { return parts_.host.clock.unix_ms(); }
   // Until no quorum is left because keys have expired.
   [[nodiscard]] std::uint64_t signer_expiry_s() const;

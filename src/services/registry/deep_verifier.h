@@ -1,5 +1,5 @@
-// DeepVerifier: checks the log again from the last checkpoint on, signatures included: chain, times,
-// changes and quorum of every version, in slices that leave the cores to others.
+// DeepVerifier: checks the log again from the last checkpoint on, signatures included: chain,
+// times, changes and quorum of every version, in slices that leave the cores to others.
 #pragma once
 
 #include <atomic>

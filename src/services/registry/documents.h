@@ -13,8 +13,8 @@
 
 namespace ron::registry {
 
-// The body, by its Content-Type: application/json (also without one) or application/cbor. In CBOR it
-// has to be deterministic. UnsupportedMedia, Malformed, and what reading says. Cancel-safe.
+// The body, by its Content-Type: application/json (also without one) or application/cbor. In CBOR
+// it has to be deterministic. UnsupportedMedia, Malformed, and what reading says. Cancel-safe.
 platform::Task<base::Result<base::Value>> read_document(http::Request* request);
 
 bool wants_cbor(const http::Request& request) noexcept;

@@ -58,7 +58,8 @@ void RecentCommits::add(std::string_view proposal, const chain::Head& head) {
 }
 
 void RecentCommits::forget_above(std::uint64_t version) {
-  std::erase_if(by_proposal_, [version](const auto& item) { return item.second.version > version; });
+  std::erase_if(by_proposal_,
+                [version](const auto& item) { return item.second.version > version; });
 }
 
 std::optional<chain::Head> RecentCommits::find(std::string_view proposal) const {

@@ -46,9 +46,9 @@ Task<Response> get_stream(Core* core, Request* request) {
     }
     const std::uint64_t head = core->views().head()->head.version;
     if (*after > head) {
-      co_return refuse(*request, base::Error(Code::ChainMismatch,
-                                             "Last-Event-ID is a version that is not there")
-                                     .with("version", std::to_string(head)));
+      co_return refuse(
+          *request, base::Error(Code::ChainMismatch, "Last-Event-ID is a version that is not there")
+                        .with("version", std::to_string(head)));
     }
   }
   auto place = core->open_stream();

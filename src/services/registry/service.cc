@@ -106,8 +106,9 @@ platform::Task<base::Result<>> Service::open() {
   const auto is_new = co_await core_.open();
   if (!is_new) co_return base::fail(is_new.error());
   if (*is_new && !settings()->amnesia) {
-    log().warn("a new log was begun with three signer keys; move them to the machines of three people",
-               {{"directory", keys_ + "/signers"}});
+    log().warn(
+        "a new log was begun with three signer keys; move them to the machines of three people",
+        {{"directory", keys_ + "/signers"}});
   }
   co_return base::Result<>();
 }

@@ -144,9 +144,9 @@ Task<Result<void>> Store::replay_log(Opened* opened) {
     co_return fail(Code::IntegrityFail, "the log does not begin with version 0");
   }
   if (version && log_.next() <= *version) {
-    co_return fail(Code::IntegrityFail,
-                   "the log ends before its signed checkpoint of version " +
-                       std::to_string(*version) + ": versions were lost or rolled back");
+    co_return fail(Code::IntegrityFail, "the log ends before its signed checkpoint of version " +
+                                            std::to_string(*version) +
+                                            ": versions were lost or rolled back");
   }
   done = co_await open_tree(version ? *version + 1 : 0);
   if (!done) co_return done;
@@ -227,8 +227,8 @@ Task<Result<void>> Store::rebuild_tree(std::uint64_t size) {
   Result<void> emptied = co_await tree_.open(0);
   if (!emptied) co_return emptied;
   for (std::uint64_t next = 0; next < size;) {
-    const auto frames = co_await log_.read(
-        next, std::min<std::uint64_t>(kReadFrames, size - next), kReadBytes);
+    const auto frames =
+        co_await log_.read(next, std::min<std::uint64_t>(kReadFrames, size - next), kReadBytes);
     if (!frames) co_return fail(frames.error());
     std::vector<chain::TreeHash> leaves;
     leaves.reserve(frames->size());

@@ -48,7 +48,7 @@ class Store {
     Pending pending;
     std::vector<std::pair<std::string, chain::Head>> recent;  // commits by proposal
     std::vector<std::string> gone;  // committed, and the journal does not say so
-    bool is_new = false;                                      // the log begins with this start
+    bool is_new = false;            // the log begins with this start
   };
   // Not cancel-safe: a store whose open failed can only be destroyed.
   platform::Task<base::Result<Opened>> open();
