@@ -21,17 +21,21 @@ Result<void> check_place(const State& state, const Entry& entry) {
   const base::ObjectId prev = state.is_empty() ? base::ObjectId() : state.head().hash;
   if (entry.prev != prev)
     return fail(Code::ChainMismatch, "prev is not the hash of the version before");
-  if (entry.at_ms < state.at_ms()) {
-    return fail(Code::ChainMismatch, "it is older than the version before");
-  }
-  const bool is_genesis = entry.version == 0;
-  const bool in_time = is_genesis ? entry.expires_ms == 0 && entry.approvals.empty()
-                                  : entry.at_ms < entry.expires_ms && entry.expires_ms % 1000 == 0;
-  if (!in_time) return fail(Code::ChainMismatch, "its proposal had expired");
   return {};
 }
 
 }  // namespace
+
+Result<void> check_times(std::int64_t before_ms, const Entry& entry) {
+  if (entry.at_ms < before_ms) {
+    return fail(Code::ChainMismatch, "it is older than the version before");
+  }
+  const bool in_time = entry.version == 0
+                           ? entry.expires_ms == 0 && entry.approvals.empty()
+                           : entry.at_ms < entry.expires_ms && entry.expires_ms % 1000 == 0;
+  if (!in_time) return fail(Code::ChainMismatch, "its proposal had expired");
+  return {};
+}
 
 Result<void> check_signatures(const State& state, const Entry& entry, const Change& change) {
   const std::string text = approval_text(state.log(), entry.proposal.text(),
@@ -52,6 +56,7 @@ Result<CheckedEntry> check_next(const State& state, base::ByteView bytes, Signat
   auto entry = decode_entry(bytes);
   if (!entry) return fail(std::move(entry.error()));
   if (auto good = check_place(state, *entry); !good) return fail(std::move(good.error()));
+  if (auto good = check_times(state.at_ms(), *entry); !good) return fail(std::move(good.error()));
   auto payload = decode_payload(base::as_bytes(entry->payload));
   if (!payload) return fail(std::move(payload.error()));
   if (auto good = state.check(*payload); !good) return fail(std::move(good.error()));

@@ -85,6 +85,12 @@ Result<std::vector<Signer>> check_quorum(const Summary& summary, const Entry& en
   if (!state) return does_not_hold(state.error().code, state.error().message);
   const auto payload = decode_payload(base::as_bytes(entry.payload));
   if (!payload) return does_not_hold(payload.error().code, payload.error().message);
+  if (const auto fits = state->check(*payload); !fits) {
+    return does_not_hold(fits.error().code, fits.error().message);
+  }
+  if (const auto in_time = check_times(0, entry); !in_time) {
+    return does_not_hold(in_time.error().code, in_time.error().message);
+  }
   const Tally tally = state->tally(payload->change, entry.approvals, entry.at_ms);
   if (!tally.is_quorum()) return does_not_hold(Code::QuorumFailed, "too few signers approved");
   const auto genuine = check_signatures(*state, entry, payload->change);
