@@ -38,17 +38,19 @@ std::optional<std::uint64_t> parse_name(std::string_view name, std::string_view 
   return version;
 }
 
-// The key is known by itself; its name is what the checkpoint says, and the log has to confirm it.
-Result<chain::Checkpoint> open_checkpoint(std::string_view note, const auth::PublicKey& key) {
+Result<chain::Checkpoint> read_checkpoint(std::string_view note) {
   const auto parsed = chain::parse_note(note);
   if (!parsed) return fail(parsed.error());
-  auto checkpoint = chain::parse_checkpoint(parsed->text);
-  if (!checkpoint) return fail(std::move(checkpoint.error()));
-  const auto verifier = chain::NoteVerifier::make(checkpoint->origin, key);
+  return chain::parse_checkpoint(parsed->text);
+}
+
+// The key is known by itself; its name is what the checkpoint says, and the log has to confirm it.
+Result<void> check_signature(const SignedCheckpoint& checkpoint, const auth::PublicKey& key) {
+  const auto verifier = chain::NoteVerifier::make(checkpoint.checkpoint.origin, key);
   if (!verifier) return fail(verifier.error());
-  const auto text = chain::open_note(note, std::span(&*verifier, 1));
+  const auto text = chain::open_note(checkpoint.note, std::span(&*verifier, 1));
   if (!text) return fail(text.error());
-  return checkpoint;
+  return {};
 }
 
 }  // namespace
@@ -78,7 +80,7 @@ Task<Result<std::optional<Checkpoints::Base>>> Checkpoints::open(auth::PublicKey
     if (!version) continue;
     auto note = co_await read_file(entry.name, chain::kMaxNoteBytes);
     if (!note) co_return fail(note.error());
-    auto checkpoint = open_checkpoint(*note, key);
+    auto checkpoint = read_checkpoint(*note);
     if (!checkpoint || checkpoint->version != *version) {
       trouble = entry.name + ": " +
                 (checkpoint ? "it is of another version" : checkpoint.error().message);
@@ -95,7 +97,7 @@ Task<Result<std::optional<Checkpoints::Base>>> Checkpoints::open(auth::PublicKey
   std::optional<Base> base;
   for (auto it = items.rbegin(); it != items.rend() && !base; ++it) {
     if (!it->has_state) continue;
-    auto restored = co_await restore(it->checkpoint);
+    auto restored = co_await restore(it->checkpoint, key);
     if (restored) {
       base = std::move(*restored);
     } else {
@@ -111,7 +113,10 @@ Task<Result<std::optional<Checkpoints::Base>>> Checkpoints::open(auth::PublicKey
   co_return base;
 }
 
-Task<Result<Checkpoints::Base>> Checkpoints::restore(CheckpointPtr checkpoint) const {
+Task<Result<Checkpoints::Base>> Checkpoints::restore(CheckpointPtr checkpoint,
+                                                     auth::PublicKey key) const {
+  const auto genuine = check_signature(*checkpoint, key);
+  if (!genuine) co_return fail(genuine.error());
   const auto snapshot = co_await read_snapshot(checkpoint->checkpoint.version);
   if (!snapshot) co_return fail(snapshot.error());
   if (snapshot->hash() != checkpoint->checkpoint.state) {

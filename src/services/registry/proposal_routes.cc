@@ -5,6 +5,7 @@
 
 #include "auth/digest.h"
 #include "base/encoding.h"
+#include "base/json.h"
 #include "base/rfc3339.h"
 #include "chain/fields.h"
 #include "services/kit/handlers.h"
@@ -162,7 +163,14 @@ Task<Response> commit(Core* core, Request* request) {
   const auto done = co_await core->commit(std::string(request->params[0]), origin_of(*request),
                                           request->deadline);
   if (!done) co_return refuse(*request, done.error());
-  co_return document(*request, done->is_new ? 201 : 200, chain::to_value(done->head));
+  const int status = done->is_new ? 201 : 200;
+  if (wants_cbor(*request)) co_return document(*request, status, chain::to_value(done->head));
+  // The usual answer, without a tree.
+  std::string body;
+  base::JsonWriter json(body);
+  json.begin_object().key("version").value(done->head.version);
+  json.key("hash").value(done->head.hash.text()).end_object();
+  co_return Response::json(status, std::move(body));
 }
 
 }  // namespace
