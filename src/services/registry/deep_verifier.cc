@@ -50,18 +50,20 @@ Task<Result<DeepVerifier::Slice>> DeepVerifier::verify(chain::State state) {
   if (!frames) co_return fail(std::move(frames.error()));
   const base::Duration most = parts_.settings->get()->verify_slice;
   const platform::Clock* const clock = &parts_.host.clock;
+  const std::uint64_t found_below = found_below_;
   // By value: the work may outlast whoever waits for it.
-  co_return co_await parts_.host.blocking.run([state = std::move(state),
-                                               frames = std::move(*frames), most, clock]() mutable {
-    const platform::TimePoint end = clock->monotonic() + most;
-    Slice slice{std::move(state), {}};
-    for (const std::string& frame : frames) {
-      auto taken = chain::take_next(slice.state, base::as_bytes(frame), chain::Signatures::Verify);
-      if (!taken) slice.wrong = std::move(taken.error());
-      if (!taken || clock->monotonic() >= end) break;
-    }
-    return slice;
-  });
+  co_return co_await parts_.host.blocking.run(
+      [state = std::move(state), frames = std::move(*frames), most, clock, found_below]() mutable {
+        const platform::TimePoint end = clock->monotonic() + most;
+        Slice slice{std::move(state), {}};
+        for (const std::string& frame : frames) {
+          auto taken =
+              chain::take_next(slice.state, base::as_bytes(frame), chain::Signatures::Verify);
+          if (!taken) slice.wrong = std::move(taken.error());
+          if (!taken || clock->monotonic() >= end) break;
+        }
+        return slice;
+      });
 }
 
 void DeepVerifier::report(std::uint64_t version, const base::Error& why) {
@@ -70,10 +72,17 @@ void DeepVerifier::report(std::uint64_t version, const base::Error& why) {
   parts_.log.error("the log does not verify", {{"version", version}, {"what", why.message}});
 }
 
+// While versions are being committed it has a twentieth of a core at most.
+base::Duration DeepVerifier::rest_after(base::Duration took, bool is_busy) const {
+  const base::Duration pause = parts_.settings->get()->verify_pause;
+  return is_busy ? std::max(pause, 20 * took) : pause;
+}
+
 // What was pruned meanwhile is covered by a later checkpoint: it goes on from there. So it does
 // when the disk did not answer.
 Task<void> DeepVerifier::run(runtime::Shutdown shutdown) {
   auto committed = parts_.committed->subscribe("verifier");
+  if (found_below_ == 0) found_below_ = parts_.store->log().next();
   Result<chain::State> state = co_await begin();
   while (!shutdown.requested()) {
     if (state && next_of(*state) < parts_.store->log().first()) state = co_await begin();
@@ -86,12 +95,17 @@ Task<void> DeepVerifier::run(runtime::Shutdown shutdown) {
         if (!received) co_return;
         continue;
       }
+      const std::uint64_t log_end = parts_.store->log().next();
+      const platform::TimePoint began = parts_.host.clock.monotonic();
       auto slice = co_await verify(std::move(*state));
       if (slice && slice->wrong) {
         report(next_of(slice->state), *slice->wrong);
         break;
       }
-      if (slice) pause = parts_.settings->get()->verify_pause;
+      if (slice) {
+        const bool is_busy = parts_.store->log().next() != log_end;
+        pause = rest_after(parts_.host.clock.monotonic() - began, is_busy);
+      }
       state = slice ? Result<chain::State>(std::move(slice->state)) : fail(slice.error());
     }
     if (!state && is_damage(state.error())) {

@@ -56,10 +56,12 @@ class DeepVerifier {
 
   platform::Task<base::Result<chain::State>> begin();
   platform::Task<base::Result<Slice>> verify(chain::State state);
+  [[nodiscard]] base::Duration rest_after(base::Duration took, bool is_busy) const;
   void report(std::uint64_t version, const base::Error& why);
 
   DeepVerifierParts parts_;
   runtime::Counter& failures_;
+  std::uint64_t found_below_ = 0;  // versions that were there at the start
   std::atomic<std::uint64_t> verified_below_ = 0;
   std::atomic<bool> found_damage_ = false;
 };

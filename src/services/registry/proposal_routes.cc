@@ -41,7 +41,9 @@ Value::Map proposal_value(const Core& core, const Proposal& proposal) {
           {"payload_b3", what.payload_b3.text()},
           {"sign", text_to_sign(core, what)},
           {"expires_at", base::print_rfc3339(what.expires_ms / 1000)},
-          {"threshold", core.views().governance().set.threshold}};
+          {"threshold", core.views().with_state([](const chain::State& state) {
+             return state.governance().set.threshold;
+           })}};
 }
 
 // With the approvals so far, and what would change.
