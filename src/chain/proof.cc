@@ -52,7 +52,10 @@ std::unexpected<base::Error> does_not_hold(Code code, const std::string& why) {
 
 // The checkpoint, if the key signed it for this log.
 Result<Checkpoint> open_checkpoint(const Proof& proof, std::string_view vkey) {
-  const auto verifier = NoteVerifier::parse(vkey.empty() ? proof.vkey : vkey);
+  if (!vkey.empty() && vkey != proof.vkey) {
+    return fail(Code::InvalidSig, "it was made with another key than the one given");
+  }
+  const auto verifier = NoteVerifier::parse(proof.vkey);
   if (!verifier) return fail(verifier.error());
   const auto text = open_note(proof.checkpoint, std::span(&*verifier, 1));
   if (!text) return fail(text.error());
@@ -138,6 +141,8 @@ Result<std::vector<Signer>> check_quorum(const Summary& summary, const Entry& en
   if (!state) return fail(state.error());
   const auto payload = decode_payload(base::as_bytes(entry.payload));
   if (!payload) return fail(payload.error());
+  if (const auto fits = state->check(*payload); !fits) return fail(fits.error());
+  if (const auto in_time = check_times(0, entry); !in_time) return fail(in_time.error());
   const Tally tally = state->tally(payload->change, entry.approvals, entry.at_ms);
   if (!tally.is_quorum()) return fail(Code::QuorumFailed, "too few signers approved");
   const auto genuine = check_signatures(*state, entry, payload->change);

@@ -1,6 +1,6 @@
 // Proof: one version with everything it takes to believe it, in a file of its own: the entry, its
-// place in the tree of a signed checkpoint, and how those who approved it came to decide. Its format
-// is docs/registry-format.md.
+// place in the tree of a signed checkpoint, and how those who approved it came to decide. Its
+// format is docs/registry-format.md.
 #pragma once
 
 #include <cstdint>

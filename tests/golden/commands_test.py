@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 OPTIONS = None
-COMMANDS = ("config", "doctor", "gateway", "get", "help", "key", "put", "rm", "stat", "storage", "token",
+COMMANDS = ("config", "doctor", "gateway", "get", "help", "key", "put", "registry", "rm", "stat", "storage", "token",
             "topology", "up", "verify", "version")
 
 

@@ -92,8 +92,8 @@ Task<Result<void>> Checkpointor::sign(const chain::State* state) {
   const auto root = co_await chain::tree_root(&parts_.store->tree(), version + 1);
   if (!root) co_return fail(root.error());
   // Many descriptors take a while to encode.
-  auto snapshot = co_await parts_.host.blocking.run(
-      [state = *state] { return chain::take_snapshot(state); });
+  auto snapshot =
+      co_await parts_.host.blocking.run([state = *state] { return chain::take_snapshot(state); });
   if (!snapshot) co_return fail(std::move(snapshot.error()));
   const chain::NoteSigner& signer = parts_.store->signer();
   chain::Checkpoint checkpoint{
@@ -147,8 +147,8 @@ Task<Result<CheckpointPtr>> Checkpointor::covering(std::uint64_t version,
     wanted_.set(version + 1);
     const runtime::Waited waited = co_await checkpointed.changed(deadline, {});
     if (waited == runtime::Waited::TimedOut) {
-      co_return fail(Code::Timeout, "no checkpoint covers version " + std::to_string(version) +
-                                        " yet");
+      co_return fail(Code::Timeout,
+                     "no checkpoint covers version " + std::to_string(version) + " yet");
     }
     checkpointed.see();
   }

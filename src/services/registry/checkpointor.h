@@ -2,8 +2,8 @@
 // nobody needs any more.
 //
 // A checkpoint promises less before anything is removed: it says below which version entries may be
-// gone, and only when it is durable are whole segments below that unlinked. That version is an older
-// checkpoint's, whose state is kept, so that what is left can still be verified.
+// gone, and only when it is durable are whole segments below that unlinked. That version is an
+// older checkpoint's, whose state is kept, so that what is left can still be verified.
 #pragma once
 
 #include <atomic>

@@ -31,7 +31,7 @@ using CheckpointPtr = std::shared_ptr<const SignedCheckpoint>;
 // Opened and added to by one task at a time; the list is read from any core.
 class Checkpoints {
  public:
-  static constexpr std::size_t kMost = 4096;       // notes
+  static constexpr std::size_t kMost = 4096;        // notes
   static constexpr std::size_t kSnapshotsKept = 2;  // besides the one a pruned log begins with
 
   Checkpoints(platform::Disk* disk, std::string directory);

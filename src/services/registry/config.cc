@@ -1,5 +1,6 @@
 #include "services/registry/config.h"
 
+#include "services/kit/otel.h"
 #include "services/registry/wires.h"
 
 namespace ron::registry {
@@ -16,8 +17,8 @@ config::Group<LogConfig> log_keys() {
       config::count_key("checkpoint_versions", &C::checkpoint_versions, "10000",
                         {.min = "1", .max = "1000000"}, Reload::Hot,
                         "and after so many versions, so that a start has little to read"),
-      config::size_key("segment_bytes", &C::segment_bytes, "16MiB",
-                       {.min = "64KiB", .max = "1GiB"}, Reload::Restart,
+      config::size_key("segment_bytes", &C::segment_bytes, "16MiB", {.min = "64KiB", .max = "1GiB"},
+                       Reload::Restart,
                        "a file of the log is closed once it is that large; pruning removes whole "
                        "files"),
       config::duration_key("slow_after", &C::slow_after, "1s", {.min = "10ms", .max = "1m"},
@@ -38,6 +39,9 @@ config::Group<OtelConfig> otel_keys() {
     if (otel.enabled && otel.endpoint.empty()) {
       problems.add("endpoint", "is missing: spans have to go somewhere");
     }
+    if (otel.endpoint.empty()) return;
+    const auto collector = kit::Collector::parse(otel.endpoint);
+    if (!collector) problems.add("endpoint", collector.error().message);
   });
   return group;
 }

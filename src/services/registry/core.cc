@@ -37,9 +37,9 @@ Core::Core(CoreParts parts, std::shared_ptr<const RegistryConfig> config)
       committer_({parts_.host, parts_.topology, &store_.log(), &store_.journal(), &store_.tree(),
                   &views_, &committed_, &events_},
                  {config->proposals_capacity, config->approvals_capacity}),
-      checkpointor_({parts_.host, parts_.topology, &store_, &views_, &committer_, &settings_,
-                     parts_.log},
-                    config->retention_capacity),
+      checkpointor_(
+          {parts_.host, parts_.topology, &store_, &views_, &committer_, &settings_, parts_.log},
+          config->retention_capacity),
       verifier_({parts_.host, parts_.topology, &store_, &committed_, &settings_, parts_.log}),
       streams_(config->max_streams) {
   committer_.set_rules(rules_of(*config));
@@ -49,6 +49,7 @@ Task<Result<bool>> Core::open() {
   auto opened = co_await store_.open();
   if (!opened) co_return fail(std::move(opened.error()));
   for (const auto& [proposal, head] : opened->recent) committer_.add_recent(proposal, head);
+  for (std::string& proposal : opened->gone) committer_.add_gone(std::move(proposal));
   updated_.set(opened->state.head());
   views_.start(std::move(opened->state), std::move(opened->pending));
   co_return opened->is_new;
@@ -153,8 +154,8 @@ base::Error Core::pruned(std::uint64_t version) {
 Task<Result<std::vector<StoredVersion>>> Core::versions(std::uint64_t first, std::size_t count) {
   const std::uint64_t head = views_.head()->head.version;
   if (first > head) {
-    co_return fail(Code::NotFound, "there is no version " + std::to_string(first) +
-                                       "; HEAD is " + std::to_string(head));
+    co_return fail(Code::NotFound, "there is no version " + std::to_string(first) + "; HEAD is " +
+                                       std::to_string(head));
   }
   if (first < store_.log().first()) co_return fail(pruned(first));
   // What is written and not yet published is nobody's business.
@@ -193,8 +194,7 @@ Task<Result<chain::State>> Core::state_at(std::uint64_t version, runtime::Deadli
         co_await versions(next, std::min<std::uint64_t>(kReplayVersions, version + 1 - next));
     if (!stored) co_return fail(stored.error());
     for (const StoredVersion& one : *stored) {
-      auto taken =
-          chain::take_next(state, base::as_bytes(one.bytes), chain::Signatures::Trust);
+      auto taken = chain::take_next(state, base::as_bytes(one.bytes), chain::Signatures::Trust);
       if (!taken) co_return fail(Code::IntegrityFail, taken.error().message);
     }
     co_await platform::Yield();
@@ -227,8 +227,10 @@ Result<runtime::Limit::Permit> Core::open_stream() {
                   .with("streams", std::to_string(streams_.most())));
 }
 
+// It stops last: what the files say then is all there will be.
 Task<void> Core::run_committer(runtime::Shutdown shutdown) {
-  return committer_.run(std::move(shutdown));
+  co_await committer_.run(shutdown);
+  co_await store_.close();
 }
 Task<void> Core::run_checkpointor(runtime::Shutdown shutdown) {
   return checkpointor_.run(std::move(shutdown));

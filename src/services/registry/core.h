@@ -96,14 +96,11 @@ class Core {
   platform::Task<void> run_verifier(runtime::Shutdown shutdown);
   platform::Task<void> run_publisher(runtime::Shutdown shutdown);
   platform::Task<void> run_config_reloader(runtime::Shutdown shutdown);
-  platform::Task<void> close() { return store_.close(); }
 
   // What is missing for writes, and for reads. Any core.
   [[nodiscard]] std::vector<std::string> missing_for_writes() const;
   [[nodiscard]] bool found_damage() const noexcept { return verifier_.found_damage(); }
-  [[nodiscard]] std::uint64_t verified_below() const noexcept {
-    return verifier_.verified_below();
-  }
+  [[nodiscard]] std::uint64_t verified_below() const noexcept { return verifier_.verified_below(); }
   [[nodiscard]] std::int64_t now_ms() const noexcept { return parts_.host.clock.unix_ms(); }
   // Until no quorum is left because keys have expired.
   [[nodiscard]] std::uint64_t signer_expiry_s() const;

@@ -19,6 +19,10 @@ std::uint64_t next_of(const chain::State& state) {
 
 }  // namespace
 
+DeepVerifier::DeepVerifier(DeepVerifierParts parts)
+    : parts_(std::move(parts)),
+      failures_(parts_.topology->meters().counter(metrics::kVerifyFailures)) {}
+
 // The state it starts from is read from the checkpoint, whose signature was checked at the start.
 Task<Result<chain::State>> DeepVerifier::begin() {
   const CheckpointPtr base = parts_.store->checkpoints().with_state(UINT64_MAX);
@@ -33,29 +37,27 @@ Task<Result<chain::State>> DeepVerifier::begin() {
 }
 
 Task<Result<DeepVerifier::Slice>> DeepVerifier::verify(chain::State state) {
-  auto frames =
-      co_await parts_.store->log().read(next_of(state), kSliceVersions, kSliceBytes);
+  auto frames = co_await parts_.store->log().read(next_of(state), kSliceVersions, kSliceBytes);
   if (!frames) co_return fail(std::move(frames.error()));
   const base::Duration most = parts_.settings->get()->verify_slice;
   const platform::Clock* const clock = &parts_.host.clock;
   // By value: the work may outlast whoever waits for it.
-  co_return co_await parts_.host.blocking.run(
-      [state = std::move(state), frames = std::move(*frames), most, clock]() mutable {
-        const platform::TimePoint end = clock->monotonic() + most;
-        Slice slice{std::move(state), {}};
-        for (const std::string& frame : frames) {
-          auto taken =
-              chain::take_next(slice.state, base::as_bytes(frame), chain::Signatures::Verify);
-          if (!taken) slice.wrong = std::move(taken.error());
-          if (!taken || clock->monotonic() >= end) break;
-        }
-        return slice;
-      });
+  co_return co_await parts_.host.blocking.run([state = std::move(state),
+                                               frames = std::move(*frames), most, clock]() mutable {
+    const platform::TimePoint end = clock->monotonic() + most;
+    Slice slice{std::move(state), {}};
+    for (const std::string& frame : frames) {
+      auto taken = chain::take_next(slice.state, base::as_bytes(frame), chain::Signatures::Verify);
+      if (!taken) slice.wrong = std::move(taken.error());
+      if (!taken || clock->monotonic() >= end) break;
+    }
+    return slice;
+  });
 }
 
 void DeepVerifier::report(std::uint64_t version, const base::Error& why) {
   found_damage_.store(true);
-  parts_.topology->meters().counter(metrics::kVerifyFailures).add();
+  failures_.add();
   parts_.log.error("the log does not verify", {{"version", version}, {"what", why.message}});
 }
 

@@ -1,5 +1,5 @@
-// DeepVerifier: checks the log again from the last checkpoint on, signatures included: chain, times,
-// changes and quorum of every version, in slices that leave the cores to others.
+// DeepVerifier: checks the log again from the last checkpoint on, signatures included: chain,
+// times, changes and quorum of every version, in slices that leave the cores to others.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ struct DeepVerifierParts {
 
 class DeepVerifier {
  public:
-  explicit DeepVerifier(DeepVerifierParts parts) : parts_(std::move(parts)) {}
+  explicit DeepVerifier(DeepVerifierParts parts);
   DeepVerifier(const DeepVerifier&) = delete;
   DeepVerifier& operator=(const DeepVerifier&) = delete;
 
@@ -59,6 +59,7 @@ class DeepVerifier {
   void report(std::uint64_t version, const base::Error& why);
 
   DeepVerifierParts parts_;
+  runtime::Counter& failures_;
   std::atomic<std::uint64_t> verified_below_ = 0;
   std::atomic<bool> found_damage_ = false;
 };

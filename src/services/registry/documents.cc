@@ -29,26 +29,27 @@ std::string_view without_parameters(std::string_view type) noexcept {
   return type;
 }
 
+}  // namespace
+
 bool wants_cbor(const Request& request) noexcept {
   const std::string_view accept = request.head->get(KnownField::Accept).value_or("");
   return http::iequals(without_parameters(accept), kCbor);
 }
-
-}  // namespace
 
 Task<Result<base::Value>> read_document(Request* request) {
   const std::string_view type =
       without_parameters(request->head->get(KnownField::ContentType).value_or(kJson));
   const bool is_cbor = http::iequals(type, kCbor);
   // What curl -d says when it is told nothing else.
-  const bool is_json = http::iequals(type, kJson) ||
-                       http::iequals(type, "application/x-www-form-urlencoded");
+  const bool is_json =
+      http::iequals(type, kJson) || http::iequals(type, "application/x-www-form-urlencoded");
   if (!is_cbor && !is_json) {
     co_return fail(Code::UnsupportedMedia, "send application/json or application/cbor");
   }
   const Result<base::Buffer> body = co_await request->body->read_all();
   if (!body) co_return fail(body.error());
-  co_return is_cbor ? base::decode_cbor(body->view()) : base::parse_json(base::as_text(body->view()));
+  co_return is_cbor ? base::decode_cbor(body->view())
+                    : base::parse_json(base::as_text(body->view()));
 }
 
 Response document(const Request& request, int status, const base::Value& value) {
@@ -62,14 +63,12 @@ Response tagged_document(const Request& request, std::string_view tag, Lasting l
   // One tag for each representation.
   const std::string own = std::string(tag) + (is_cbor ? ";cbor" : "");
   const http::EntityTag current{own, false};
-  const bool is_known =
-      http::evaluate(*request.head, current) == http::Verdict::NotModified;
+  const bool is_known = http::evaluate(*request.head, current) == http::Verdict::NotModified;
   Response response = is_known ? Response(304) : document(request, 200, value);
   response.add("ETag", "\"" + own + "\"");
   response.add("Vary", "Accept");
-  response.add("Cache-Control", lasting == Lasting::Immutable
-                                    ? "public, max-age=31536000, immutable"
-                                    : "no-cache");
+  response.add("Cache-Control",
+               lasting == Lasting::Immutable ? "public, max-age=31536000, immutable" : "no-cache");
   return response;
 }
 

@@ -43,10 +43,21 @@ inline constexpr runtime::MetricDecl kSignerExpiry = runtime::declare_gauge(
     "Time until so many keys have expired that no quorum is left; 0 if it is past, and the largest "
     "number if never.");
 
-inline constexpr std::array kAll = {
-    kLife.reload_success, kLife.reload_fail, kLife.draining,      &kCommitCasFail,
-    &kCommits,            &kSyncs,           &kRefused,           &kStorageBackoff,
-    &kVersion,            &kFirstVersion,    &kPending,           &kCheckpointVersion,
-    &kVerifiedVersion,    &kVerifyFailures,  &kStreams,           &kSignerExpiry};
+inline constexpr std::array kAll = {kLife.reload_success,
+                                    kLife.reload_fail,
+                                    kLife.draining,
+                                    &kCommitCasFail,
+                                    &kCommits,
+                                    &kSyncs,
+                                    &kRefused,
+                                    &kStorageBackoff,
+                                    &kVersion,
+                                    &kFirstVersion,
+                                    &kPending,
+                                    &kCheckpointVersion,
+                                    &kVerifiedVersion,
+                                    &kVerifyFailures,
+                                    &kStreams,
+                                    &kSignerExpiry};
 
 }  // namespace ron::registry::metrics

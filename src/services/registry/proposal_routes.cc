@@ -50,10 +50,9 @@ Value details_value(const Core& core, const chain::State& state, const Proposal&
   Value::Array approvals;
   for (const chain::Approval& approval : proposal.approvals) {
     const auto signer = state.governance().set.find(approval.signer);
-    approvals.emplace_back(
-        Value::Map{{"signer", approval.signer},
-                   {"name", signer != nullptr ? Value(signer->name) : Value()},
-                   {"signature", base::to_base64(approval.signature)}});
+    approvals.emplace_back(Value::Map{{"signer", approval.signer},
+                                      {"name", signer != nullptr ? Value(signer->name) : Value()},
+                                      {"signature", base::to_base64(approval.signature)}});
   }
   Value::Map map = proposal_value(core, proposal);
   const bool fits = state.check(what.parsed).has_value();
@@ -137,7 +136,8 @@ Result<chain::Approval> parse_approval(const Value& value) {
     bytes = base::from_base64(*given->text()).value_or(std::vector<std::byte>());
   }
   if (bytes.size() != approval.signature.size()) {
-    return fail(Code::Malformed, "signature must be the 64 bytes of an Ed25519 signature, in base64");
+    return fail(Code::Malformed,
+                "signature must be the 64 bytes of an Ed25519 signature, in base64");
   }
   std::ranges::copy(bytes, approval.signature.begin());
   return approval;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "platform/memory_disk.h"
 #include "services/kit/capability_gate.h"
 #include "services/registry/admin_routes.h"
 #include "services/registry/metric_names.h"
@@ -9,6 +10,9 @@
 
 namespace ron::registry {
 namespace {
+
+// What is kept in memory at most in amnesia mode.
+constexpr std::uint64_t kAmnesiaBytes = 256 * base::kMiB;
 
 // The process's keys stand beside the services' directories, unless they are configured elsewhere.
 std::unique_ptr<kit::Service> make(kit::ServiceParts parts, std::string directory) {
@@ -28,13 +32,16 @@ constinit const kit::ServiceKind kKind{
     .metrics = metrics::kAll,
     .section = kit::section_of<registry_section>,
     .settings = kit::settings_of<registry_section>,
-    .make = make};
+    .make = make,
+    .dials = true};
 
 Service::Service(kit::ServiceParts parts, Directories directories, const RouteAdder& routes)
     : ServiceBase(std::move(parts), kKind),
       keys_(directories.keys),
-      core_(core_parts(std::move(directories)), settings()) {
+      core_(core_parts(std::move(directories)), settings()),
+      otel_({host(), &topology(), trust(), log()}) {
   routes(router(), core_);
+  trace_to(otel_.spans());
   add_gauges_of_core();
 }
 
@@ -42,6 +49,10 @@ Service::~Service() = default;
 
 CoreParts Service::core_parts(Directories directories) {
   const auto config = settings();
+  if (config->amnesia) {
+    memory_ = std::make_unique<platform::MemoryDisk>(kAmnesiaBytes);
+    directories.data = "/registry";
+  }
   StoreOptions store{.directory = std::move(directories.data),
                      .keys = std::move(directories.keys),
                      .segment_bytes = config->storage.segment_bytes.bytes,
@@ -55,7 +66,7 @@ CoreParts Service::core_parts(Directories directories) {
                      }};
   return {.host = host(),
           .topology = &topology(),
-          .disk = &host().disk,
+          .disk = memory_ ? memory_.get() : &host().disk,
           .store = std::move(store),
           .log = log()};
 }
@@ -95,13 +106,18 @@ platform::Task<base::Result<>> Service::open() {
   const auto is_new = co_await core_.open();
   if (!is_new) co_return base::fail(is_new.error());
   if (*is_new && !settings()->amnesia) {
-    log().warn("a new log was begun with three signer keys; move them to the machines of three people",
-               {{"directory", keys_ + "/signers"}});
+    log().warn(
+        "a new log was begun with three signer keys; move them to the machines of three people",
+        {{"directory", keys_ + "/signers"}});
   }
   co_return base::Result<>();
 }
 
-void Service::apply(const config::Config& config) { core_.apply(config.get(registry_section())); }
+void Service::apply(const config::Config& config) {
+  const auto next = config.get(registry_section());
+  otel_.apply(next->otel.enabled, next->otel.endpoint);
+  core_.apply(next);
+}
 
 void Service::start_tasks() {
   using runtime::Shutdown;
@@ -111,6 +127,8 @@ void Service::start_tasks() {
     start_task(decl, *host().cores[0],
                [this, body](Shutdown stop) { return (core_.*body)(std::move(stop)); });
   };
+  start_task(kit::kOtelTask, *host().cores[0],
+             [this](Shutdown stop) { return otel_.run(std::move(stop)); });
   start(kCommitterTask, &Core::run_committer);
   start(kRetentionTask, &Core::run_retention);
   start(kCheckpointorTask, &Core::run_checkpointor);

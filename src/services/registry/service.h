@@ -7,6 +7,7 @@
 
 #include "http/router.h"
 #include "observe/log.h"
+#include "services/kit/otel.h"
 #include "services/kit/service_base.h"
 #include "services/registry/config.h"
 #include "services/registry/core.h"
@@ -55,6 +56,7 @@ class Service final : public kit::ServiceBase {
   const std::string keys_;
   Core core_;
   LocalApi api_{core_};
+  kit::OtelExporter otel_;
 };
 
 }  // namespace ron::registry

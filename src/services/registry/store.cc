@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "chain/genesis.h"
 #include "chain/proof.h"
@@ -31,21 +32,44 @@ chain::FrameLogOptions log_options(platform::Host& host, platform::Disk* disk,
           .on_trouble = options.on_trouble};
 }
 
-// Approvals that no longer verify are not counted, whoever wrote them there.
+using Keys = std::map<std::string, auth::PublicKey, std::less<>>;
+
+void add_keys(const chain::Change& change, Keys& keys) {
+  const chain::SignerSet* set = nullptr;
+  if (const auto* genesis = change.as<chain::Genesis>()) set = &genesis->set;
+  if (const auto* rotate = change.as<chain::Rotate>()) set = &rotate->set;
+  if (const auto* supersede = change.as<chain::Supersede>()) add_keys(*supersede->change, keys);
+  if (set == nullptr) return;
+  for (const chain::Signer& signer : set->signers) keys.emplace(signer.id, signer.key);
+}
+
+// Everybody who ever was a signer: who left may be brought back by a supersede.
+Keys keys_of(const chain::State& state) {
+  Keys keys;
+  for (const std::string& bytes : state.governance_entries()) {
+    const auto entry = chain::decode_entry(base::as_bytes(bytes));
+    if (!entry) continue;
+    const auto payload = chain::decode_payload(base::as_bytes(entry->payload));
+    if (payload) add_keys(payload->change, keys);
+  }
+  return keys;
+}
+
+// Approvals in the journal that do not verify do not count, whoever wrote them there.
 std::size_t drop_forged(Pending& pending, const chain::State& state) {
+  const Keys known = keys_of(state);
   std::size_t dropped = 0;
   for (auto& [id, proposal] : pending) {
     const Proposed& what = *proposal.what;
+    Keys keys = known;
+    add_keys(what.parsed.change, keys);
     const std::string text =
         chain::approval_text(state.log(), id, what.payload_b3, what.expires_ms);
     dropped += std::erase_if(proposal.approvals, [&](const chain::Approval& approval) {
-      if (state.check(what.parsed)) {
-        const auto signer = state.signer_of(what.parsed.change, approval.signer);
-        if (!signer) return false;  // left since: it does not count anyway
-        const auto key = auth::VerifyingKey::make(signer->key);
-        return !key || !key->verify(base::as_bytes(text), approval.signature);
-      }
-      return false;
+      const auto found = keys.find(approval.signer);
+      if (found == keys.end()) return true;
+      const auto key = auth::VerifyingKey::make(found->second);
+      return !key || !key->verify(base::as_bytes(text), approval.signature);
     });
   }
   return dropped;
@@ -116,10 +140,14 @@ Task<Result<void>> Store::replay_log(Opened* opened) {
   };
   Result<void> done = co_await log_.open(from, visit);
   if (!done) co_return done;
+  const std::uint64_t next = opened->state.is_empty() ? 0 : opened->state.head().version + 1;
+  if (log_.next() > next) {
+    co_return fail(Code::IntegrityFail, "the log does not begin with version 0");
+  }
   if (version && log_.next() <= *version) {
-    co_return fail(Code::IntegrityFail,
-                   "the log ends before its signed checkpoint of version " +
-                       std::to_string(*version) + ": versions were lost or rolled back");
+    co_return fail(Code::IntegrityFail, "the log ends before its signed checkpoint of version " +
+                                            std::to_string(*version) +
+                                            ": versions were lost or rolled back");
   }
   done = co_await open_tree(version ? *version + 1 : 0);
   if (!done) co_return done;
@@ -200,8 +228,8 @@ Task<Result<void>> Store::rebuild_tree(std::uint64_t size) {
   Result<void> emptied = co_await tree_.open(0);
   if (!emptied) co_return emptied;
   for (std::uint64_t next = 0; next < size;) {
-    const auto frames = co_await log_.read(
-        next, std::min<std::uint64_t>(kReadFrames, size - next), kReadBytes);
+    const auto frames =
+        co_await log_.read(next, std::min<std::uint64_t>(kReadFrames, size - next), kReadBytes);
     if (!frames) co_return fail(frames.error());
     std::vector<chain::TreeHash> leaves;
     leaves.reserve(frames->size());
@@ -220,7 +248,9 @@ Task<Result<void>> Store::replay_journal(Opened* opened) {
   };
   auto done = co_await journal_.open(0, visit);
   if (!done) co_return done;
-  for (const auto& [proposal, head] : opened->recent) opened->pending.erase(proposal);
+  for (const auto& [proposal, head] : opened->recent) {
+    if (opened->pending.erase(proposal) != 0) opened->gone.push_back(proposal);
+  }
   // By value: the work may outlast whoever waits for it.
   auto checked = co_await host_.blocking.run(
       [pending = std::move(opened->pending), state = opened->state]() mutable {

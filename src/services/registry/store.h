@@ -47,7 +47,8 @@ class Store {
     chain::State state;
     Pending pending;
     std::vector<std::pair<std::string, chain::Head>> recent;  // commits by proposal
-    bool is_new = false;                                      // the log begins with this start
+    std::vector<std::string> gone;  // committed, and the journal does not say so
+    bool is_new = false;            // the log begins with this start
   };
   // Not cancel-safe: a store whose open failed can only be destroyed.
   platform::Task<base::Result<Opened>> open();

@@ -69,18 +69,28 @@ inline constexpr ChannelDecl kCfgReload{"cfg_reload",
                                         "config-reloader",
                                         "the latest settings are what counts",
                                         "channels.cfg_reload"};
-inline constexpr ChannelDecl kSettings{
-    "settings",  ChannelKind::Watch,    1, Overflow::Latest, "config-reloader",
-    "checkpointor, verifier", "the last write wins", ""};
-inline constexpr ChannelDecl kUpdated{
-    "updated",  ChannelKind::Watch,    1, Overflow::Latest, "publisher",
-    "other services", "the last write wins: HEAD as it is", ""};
+inline constexpr ChannelDecl kSettings{"settings",
+                                       ChannelKind::Watch,
+                                       1,
+                                       Overflow::Latest,
+                                       "config-reloader",
+                                       "checkpointor, verifier",
+                                       "the last write wins",
+                                       ""};
+inline constexpr ChannelDecl kUpdated{"updated",
+                                      ChannelKind::Watch,
+                                      1,
+                                      Overflow::Latest,
+                                      "publisher",
+                                      "other services",
+                                      "the last write wins: HEAD as it is",
+                                      ""};
 inline constexpr ChannelDecl kCheckpointWanted{
-    "checkpoint_wanted",  ChannelKind::Watch,    1, Overflow::Latest, "listener",
-    "checkpointor", "the last write wins", ""};
+    "checkpoint_wanted", ChannelKind::Watch,    1, Overflow::Latest, "listener",
+    "checkpointor",      "the last write wins", ""};
 inline constexpr ChannelDecl kCheckpointed{
-    "checkpointed",  ChannelKind::Watch,    1, Overflow::Latest, "checkpointor",
-    "listener", "the last write wins", ""};
+    "checkpointed", ChannelKind::Watch,    1, Overflow::Latest, "checkpointor",
+    "listener",     "the last write wins", ""};
 inline constexpr ChannelDecl kRetentionCmd{"retention_cmd",
                                            ChannelKind::Mpsc,
                                            8,
@@ -92,11 +102,11 @@ inline constexpr ChannelDecl kRetentionCmd{"retention_cmd",
 inline constexpr ChannelDecl kEvents = kit::events_channel(1024, "committer", "auditor");
 
 inline constexpr auto kTasks =
-    kit::all_tasks(kCommitterTask, kRetentionTask, kCheckpointorTask, kVerifierTask, kPublisherTask,
-                   kConfigReloaderTask);
+    kit::all_tasks(kit::kOtelTask, kCommitterTask, kRetentionTask, kCheckpointorTask, kVerifierTask,
+                   kPublisherTask, kConfigReloaderTask);
 inline constexpr auto kChannels = kit::all_channels(
     kProposals, kApprovals, kIntake, kCommitted, kUpdated, kCheckpointWanted, kCheckpointed,
-    kRetentionCmd, kCfgReload, kSettings, kEvents);
+    kRetentionCmd, kCfgReload, kSettings, kEvents, kit::kSpansChannel, kit::kCollectorChannel);
 
 // The specification's order is state_meta, routing_table, counters. There is no routing table here,
 // and counters need no lock.
