@@ -6,7 +6,6 @@
 #include "b3/hash.h"
 #include "base/encoding.h"
 #include "chain/fields.h"
-#include "chain/snapshot.h"
 #include "chain/state.h"
 
 namespace ron::chain {
@@ -64,41 +63,14 @@ Result<Checkpoint> open_checkpoint(const Proof& proof, std::string_view vkey) {
 }
 
 // Those who decided when the version was made: what was said about signers before it.
-Result<State> state_before(const Summary& summary, const Entry& entry) {
+Result<State> state_before(const Summary& summary, const Entry& entry, Signatures signatures) {
   std::vector<std::string> before;
   for (const std::string& bytes : summary.governance_entries) {
     const auto one = decode_entry(base::as_bytes(bytes));
     if (!one) return fail(one.error());
     if (one->version < entry.version) before.push_back(bytes);
   }
-  return State::restore({entry.version - 1, entry.prev}, 0, before, {}, {}, Signatures::Verify);
-}
-
-Result<std::vector<Signer>> check_quorum(const Summary& summary, const Entry& entry,
-                                         const base::ObjectId& hash) {
-  std::vector<Signer> signers;
-  if (entry.version == 0) {
-    if (hash == summary.log) return signers;
-    return does_not_hold(Code::ChainMismatch, "it is another log's genesis");
-  }
-  const auto state = state_before(summary, entry);
-  if (!state) return does_not_hold(state.error().code, state.error().message);
-  const auto payload = decode_payload(base::as_bytes(entry.payload));
-  if (!payload) return does_not_hold(payload.error().code, payload.error().message);
-  if (const auto fits = state->check(*payload); !fits) {
-    return does_not_hold(fits.error().code, fits.error().message);
-  }
-  if (const auto in_time = check_times(0, entry); !in_time) {
-    return does_not_hold(in_time.error().code, in_time.error().message);
-  }
-  const Tally tally = state->tally(payload->change, entry.approvals, entry.at_ms);
-  if (!tally.is_quorum()) return does_not_hold(Code::QuorumFailed, "too few signers approved");
-  const auto genuine = check_signatures(*state, entry, payload->change);
-  if (!genuine) return does_not_hold(genuine.error().code, genuine.error().message);
-  for (const Approval& approval : entry.approvals) {
-    signers.push_back(*state->signer_of(payload->change, approval.signer));
-  }
-  return signers;
+  return State::restore({entry.version - 1, entry.prev}, 0, before, {}, {}, signatures);
 }
 
 }  // namespace
@@ -158,6 +130,29 @@ Result<Proof> parse_proof(std::string_view text) {
   return proof;
 }
 
+Result<std::vector<Signer>> check_quorum(const Summary& summary, const Entry& entry,
+                                         const base::ObjectId& hash, Signatures governance) {
+  std::vector<Signer> signers;
+  if (entry.version == 0) {
+    if (hash == summary.log) return signers;
+    return fail(Code::ChainMismatch, "it is another log's genesis");
+  }
+  const auto state = state_before(summary, entry, governance);
+  if (!state) return fail(state.error());
+  const auto payload = decode_payload(base::as_bytes(entry.payload));
+  if (!payload) return fail(payload.error());
+  if (const auto fits = state->check(*payload); !fits) return fail(fits.error());
+  if (const auto in_time = check_times(0, entry); !in_time) return fail(in_time.error());
+  const Tally tally = state->tally(payload->change, entry.approvals, entry.at_ms);
+  if (!tally.is_quorum()) return fail(Code::QuorumFailed, "too few signers approved");
+  const auto genuine = check_signatures(*state, entry, payload->change);
+  if (!genuine) return fail(genuine.error());
+  for (const Approval& approval : entry.approvals) {
+    signers.push_back(*state->signer_of(payload->change, approval.signer));
+  }
+  return signers;
+}
+
 Result<Proven> verify_proof(const Proof& proof, std::string_view vkey) {
   auto checkpoint = open_checkpoint(proof, vkey);
   if (!checkpoint) return does_not_hold(checkpoint.error().code, checkpoint.error().message);
@@ -179,8 +174,8 @@ Result<Proven> verify_proof(const Proof& proof, std::string_view vkey) {
     return does_not_hold(Code::HashMismatch, "the entry is not in the checkpoint's tree");
   }
   const base::ObjectId hash = hash_of(bytes);
-  auto signers = check_quorum(*summary, *entry, hash);
-  if (!signers) return fail(std::move(signers.error()));
+  auto signers = check_quorum(*summary, *entry, hash, Signatures::Verify);
+  if (!signers) return does_not_hold(signers.error().code, signers.error().message);
   return Proven{std::move(*entry),
                 {proof.version, hash},
                 summary->log,

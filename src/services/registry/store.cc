@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "chain/genesis.h"
 #include "chain/proof.h"
 #include "services/registry/genesis.h"
 #include "services/registry/wires.h"
@@ -197,7 +198,7 @@ Task<Result<void>> Store::begin_log(Opened* opened) {
     if (!made) co_return fail(std::move(made.error()));
     signers = std::move(*made);
   }
-  const std::string bytes = genesis_entry(*signers, host_.clock.unix_ms(), host_.random);
+  const std::string bytes = chain::genesis_entry(*signers, host_.clock.unix_ms(), host_.random);
   auto taken = chain::take_next(opened->state, base::as_bytes(bytes), chain::Signatures::Trust);
   if (!taken) co_return fail(std::move(taken.error()));
   std::vector<std::string> frames;
@@ -243,7 +244,7 @@ Task<Result<void>> Store::rebuild_tree(std::uint64_t size) {
 
 Task<Result<void>> Store::replay_journal(Opened* opened) {
   const chain::FrameVisitor visit = [opened](const chain::FrameView& frame) {
-    return replay(frame.bytes, opened->pending);
+    return chain::replay(frame.bytes, opened->pending);
   };
   auto done = co_await journal_.open(0, visit);
   if (!done) co_return done;
