@@ -107,7 +107,10 @@ Task<Result<Approved>> Core::approve(std::string id, chain::Approval approval, O
   const auto proposal = views_.proposal(id);
   if (proposal) {
     const auto signer = signer_for(*proposal, approval.signer);
-    if (!signer) co_return fail(signer.error());
+    if (!signer) {
+      committer_.note_refused_approval(id, approval.signer, origin, signer.error());
+      co_return fail(signer.error());
+    }
     const auto key = auth::VerifyingKey::make(signer->key);
     if (!key) co_return fail(key.error());
     const Proposed& what = *proposal->what;
@@ -119,9 +122,11 @@ Task<Result<Approved>> Core::approve(std::string id, chain::Approval approval, O
         });
     if (!verified) co_return fail(verified.error());
     if (!*verified) {
-      co_return fail(Code::InvalidSig,
-                     "the signature is not signer " + approval.signer +
-                         "'s of this proposal; sign exactly the text under \"sign\"");
+      base::Error why(Code::InvalidSig,
+                      "the signature is not signer " + approval.signer +
+                          "'s of this proposal; sign exactly the text under \"sign\"");
+      committer_.note_refused_approval(id, approval.signer, origin, why);
+      co_return fail(std::move(why));
     }
   }
   job.id = std::move(id);

@@ -57,8 +57,9 @@ Task<Result<DeepVerifier::Slice>> DeepVerifier::verify(chain::State state) {
         const platform::TimePoint end = clock->monotonic() + most;
         Slice slice{std::move(state), {}};
         for (const std::string& frame : frames) {
-          auto taken =
-              chain::take_next(slice.state, base::as_bytes(frame), chain::Signatures::Verify);
+          const auto signatures = next_of(slice.state) < found_below ? chain::Signatures::Verify
+                                                                     : chain::Signatures::Trust;
+          auto taken = chain::take_next(slice.state, base::as_bytes(frame), signatures);
           if (!taken) slice.wrong = std::move(taken.error());
           if (!taken || clock->monotonic() >= end) break;
         }
