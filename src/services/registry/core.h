@@ -108,6 +108,7 @@ class Core {
  private:
   [[nodiscard]] base::Error pruned(std::uint64_t version);
   base::Result<chain::Signer> signer_for(const Proposal& proposal, std::string_view id) const;
+  [[nodiscard]] base::Result<void> check_sound() const;
   void count_timeout(const base::Error& why);
 
   CoreParts parts_;
@@ -119,8 +120,8 @@ class Core {
   Views views_;
   Store store_;
   Committer committer_;
-  Checkpointor checkpointor_;
   DeepVerifier verifier_;
+  Checkpointor checkpointor_;
   runtime::Limit streams_;
 };
 
