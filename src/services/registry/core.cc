@@ -122,7 +122,7 @@ Task<Result<Approved>> Core::approve(std::string id, chain::Approval approval, O
       committer_.note_refused_approval(id, approval.signer, origin, signer.error());
       co_return fail(signer.error());
     }
-    const auto key = auth::VerifyingKey::make(signer->key);
+    const auto key = signer_keys_.get(*signer);
     if (!key) co_return fail(key.error());
     const Proposed& what = *proposal->what;
     const auto log = views_.with_state([](const chain::State& state) { return state.log(); });

@@ -22,6 +22,7 @@
 #include "services/registry/config.h"
 #include "services/registry/deep_verifier.h"
 #include "services/registry/events.h"
+#include "services/registry/signer_keys.h"
 #include "services/registry/store.h"
 #include "services/registry/views.h"
 
@@ -117,6 +118,7 @@ class Core {
   runtime::Broadcast<RegistryEvent> events_;
   runtime::Watch<chain::Head> updated_;
   runtime::Mpsc<std::shared_ptr<const RegistryConfig>> cfg_reload_;
+  SignerKeys signer_keys_;
   Views views_;
   Store store_;
   Committer committer_;
