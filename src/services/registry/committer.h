@@ -62,6 +62,9 @@ class Committer {
                              const Origin& origin, const base::Error& why) {
     note_refusal(Action::Approve, proposal, signer, origin, why);
   }
+  void note_refused_proposal(const Origin& origin, const base::Error& why) {
+    note_refusal(Action::Propose, "", "", origin, why);
+  }
 
   // Before run(): what was committed lately, which of it the journal still has, and the rules;
   // those may also change while it runs, on its executor.
