@@ -74,9 +74,11 @@ Result<base::ObjectId> log_of(const std::string& text) {
   constexpr std::string_view kLog = "\nlog ";
   const std::size_t at = text.find(kLog);
   const std::size_t end = at == std::string::npos ? at : text.find('\n', at + kLog.size());
-  const auto log = end == std::string::npos ? std::nullopt
-                                            : base::ObjectId::parse(std::string_view(text).substr(
-                                                  at + kLog.size(), end - at - kLog.size()));
+  if (end == std::string::npos) {
+    return fail(Code::UpstreamFail, "the server's text to sign names no log");
+  }
+  const auto log = base::ObjectId::parse(
+      std::string_view(text).substr(at + kLog.size(), end - at - kLog.size()));
   if (!log) return fail(Code::UpstreamFail, "the server's text to sign names no log");
   return *log;
 }

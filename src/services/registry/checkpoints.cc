@@ -19,6 +19,12 @@ using platform::Task;
 // In the window that retention keeps: how finely it can be pruned.
 constexpr std::uint64_t kSnapshotsInWindow = 8;
 
+Result<chain::Checkpoint> read_checkpoint(std::string_view note) {
+  const auto parsed = chain::parse_note(note);
+  if (!parsed) return fail(parsed.error());
+  return chain::parse_checkpoint(parsed->text);
+}
+
 }  // namespace
 
 Checkpoints::Checkpoints(platform::Disk* disk, std::string directory)
@@ -38,7 +44,7 @@ Task<Result<std::optional<Checkpoints::Base>>> Checkpoints::open(auth::PublicKey
     if (!version) continue;
     auto note = co_await read_file(entry.name, chain::kMaxNoteBytes);
     if (!note) co_return fail(note.error());
-    auto checkpoint = chain::open_checkpoint(*note, key);
+    auto checkpoint = read_checkpoint(*note);
     if (!checkpoint || checkpoint->version != *version) {
       trouble = entry.name + ": " +
                 (checkpoint ? "it is of another version" : checkpoint.error().message);
@@ -56,7 +62,7 @@ Task<Result<std::optional<Checkpoints::Base>>> Checkpoints::open(auth::PublicKey
   std::optional<Base> base;
   for (auto it = items.rbegin(); it != items.rend() && !base; ++it) {
     if (!it->has_state) continue;
-    auto restored = co_await restore(it->checkpoint);
+    auto restored = co_await restore(it->checkpoint, key);
     if (restored) {
       base = std::move(*restored);
     } else {
@@ -72,7 +78,10 @@ Task<Result<std::optional<Checkpoints::Base>>> Checkpoints::open(auth::PublicKey
   co_return base;
 }
 
-Task<Result<Checkpoints::Base>> Checkpoints::restore(CheckpointPtr checkpoint) const {
+Task<Result<Checkpoints::Base>> Checkpoints::restore(CheckpointPtr checkpoint,
+                                                     auth::PublicKey key) const {
+  const auto genuine = chain::open_checkpoint(checkpoint->note, key);
+  if (!genuine) co_return fail(genuine.error());
   const auto snapshot = co_await read_snapshot(checkpoint->checkpoint.version);
   if (!snapshot) co_return fail(snapshot.error());
   auto state = chain::open_snapshot(*snapshot, checkpoint->checkpoint, chain::Signatures::Trust);

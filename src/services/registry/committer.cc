@@ -75,8 +75,7 @@ Task<void> Committer::run(runtime::Shutdown shutdown) {
 }
 
 runtime::Deadline Committer::next_sweep() const {
-  const auto expiry = planner_.next_expiry_ms();
-  return expiry ? runtime::Deadline::in(kSweepEvery) : runtime::Deadline();
+  return planner_.has_pending() ? runtime::Deadline::in(kSweepEvery) : runtime::Deadline();
 }
 
 base::Ulid Committer::new_id() {

@@ -71,7 +71,11 @@ void Planner::reset(chain::State state, Pending pending) {
   state_ = std::move(state);
   pending_ = std::move(pending);
   pending_bytes_ = 0;
-  for (const auto& [id, proposal] : pending_) pending_bytes_ += proposal.what->payload.size();
+  earliest_expiry_ms_ = kNoExpiry;
+  for (const auto& [id, proposal] : pending_) {
+    pending_bytes_ += proposal.what->payload.size();
+    earliest_expiry_ms_ = std::min(earliest_expiry_ms_, proposal.what->expires_ms);
+  }
   recent_.forget_above(state_.head().version);
 }
 
@@ -114,6 +118,7 @@ Result<Proposal> Planner::propose(ProposeJob& job, const base::Ulid& id, std::in
   plan.journal.push_back(journal_proposal(proposal));
   plan.bytes += plan.journal.back().size();
   pending_bytes_ += proposal.what->payload.size();
+  earliest_expiry_ms_ = std::min(earliest_expiry_ms_, proposal.what->expires_ms);
   plan.pending.emplace_back(key, proposal);
   plan.events.push_back(event_of(EventKind::Proposed, "propose", key, job.origin));
   pending_.insert_or_assign(key, proposal);
@@ -183,23 +188,22 @@ Result<CommittedAs> Planner::commit(CommitJob& job, std::int64_t now_ms, Plan& p
   return CommittedAs{state_.head(), true};
 }
 
+// Whoever waited longest may have been committed since: then the walk only finds who is next.
 void Planner::expire(std::int64_t now_ms, Plan& plan) {
+  if (now_ms < earliest_expiry_ms_) return;
+  earliest_expiry_ms_ = kNoExpiry;
   for (auto it = pending_.begin(); it != pending_.end();) {
     const auto expired = it++;
-    if (expired->second.what->expires_ms > now_ms) continue;
+    const std::int64_t expires_ms = expired->second.what->expires_ms;
+    if (expires_ms > now_ms) {
+      earliest_expiry_ms_ = std::min(earliest_expiry_ms_, expires_ms);
+      continue;
+    }
     plan.journal.push_back(journal_gone(expired->first));
     plan.pending.emplace_back(expired->first, std::nullopt);
     plan.events.push_back(event_of(EventKind::Expired, "expire", expired->first, {}));
     forget(expired);
   }
-}
-
-std::optional<std::int64_t> Planner::next_expiry_ms() const {
-  std::optional<std::int64_t> next;
-  for (const auto& [id, proposal] : pending_) {
-    next = std::min(next.value_or(proposal.what->expires_ms), proposal.what->expires_ms);
-  }
-  return next;
 }
 
 }  // namespace ron::registry

@@ -78,13 +78,14 @@ class Planner {
   base::Result<CommittedAs> commit(CommitJob& job, std::int64_t now_ms, Plan& plan);
   // Ends proposals whose time has come.
   void expire(std::int64_t now_ms, Plan& plan);
-  // When the next one has expired; nothing: none is pending.
-  [[nodiscard]] std::optional<std::int64_t> next_expiry_ms() const;
+  [[nodiscard]] bool has_pending() const noexcept { return !pending_.empty(); }
 
   [[nodiscard]] const chain::State& state() const noexcept { return state_; }
   [[nodiscard]] const Pending& pending() const noexcept { return pending_; }
 
  private:
+  static constexpr std::int64_t kNoExpiry = INT64_MAX;
+
   void forget(Pending::iterator proposal);
   // The pending proposal, or why there is none.
   base::Result<Proposal*> find(const std::string& id, std::int64_t now_ms);
@@ -92,7 +93,8 @@ class Planner {
   ProposalRules rules_;
   chain::State state_;
   Pending pending_;
-  std::size_t pending_bytes_ = 0;  // of their payloads
+  std::size_t pending_bytes_ = 0;                // of their payloads
+  std::int64_t earliest_expiry_ms_ = kNoExpiry;  // none of them expires before
   RecentCommits recent_;
 };
 
