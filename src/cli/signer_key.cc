@@ -125,4 +125,9 @@ Result<std::string> show_signer_key(const std::string& file) {
          (is_secret ? "  secret" : "  public") + "\n";
 }
 
+bool is_signer_file(const std::string& file) {
+  const auto text = platform::posix::read_small_file(file, auth::kMaxPemBytes);
+  return text && text->contains("-----BEGIN ");
+}
+
 }  // namespace ron::cli

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import unittest
 
-import registry
+import registry_openssl as registry
 import ron
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

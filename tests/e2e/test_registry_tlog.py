@@ -15,7 +15,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-import registry
+import registry_openssl as registry
 import ron
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "interop/registry/tlog/main.go"

@@ -27,6 +27,7 @@ Checkpointor::Checkpointor(CheckpointorParts parts, std::size_t retention_capaci
       retention_cmd_(*parts_.topology, kRetentionCmd, retention_capacity) {}
 
 bool Checkpointor::is_due(platform::TimePoint last, std::uint64_t wanted) const {
+  if (!parts_.verifier->is_sound()) return false;
   const std::uint64_t head = parts_.views->head()->head.version;
   const CheckpointPtr latest = parts_.store->checkpoints().latest();
   if (!latest) return true;
@@ -55,7 +56,7 @@ Task<void> Checkpointor::run(runtime::Shutdown shutdown) {
   // So that the next start has little to read.
   const CheckpointPtr latest = parts_.store->checkpoints().latest();
   const std::uint64_t head = parts_.views->head()->head.version;
-  if (latest && latest->checkpoint.size() > head) co_return;
+  if ((latest && latest->checkpoint.size() > head) || !parts_.verifier->is_sound()) co_return;
   const Result<void> made = co_await make();
   if (!made) note_failure(made.error());
 }

@@ -57,6 +57,14 @@ class Committer {
   [[nodiscard]] kit::WorkQueue<ApprovalJob>& approvals() noexcept { return approvals_; }
   // After a send. Any core.
   void ring() noexcept;
+  // Counted and audited as its own refusals are: of an approval that never came to it. Any core.
+  void note_refused_approval(const std::string& proposal, const std::string& signer,
+                             const Origin& origin, const base::Error& why) {
+    note_refusal(Action::Approve, proposal, signer, origin, why);
+  }
+  void note_refused_proposal(const Origin& origin, const base::Error& why) {
+    note_refusal(Action::Propose, "", "", origin, why);
+  }
 
   // Before run(): what was committed lately, which of it the journal still has, and the rules;
   // those may also change while it runs, on its executor.

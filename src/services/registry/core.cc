@@ -37,10 +37,10 @@ Core::Core(CoreParts parts, std::shared_ptr<const RegistryConfig> config)
       committer_({parts_.host, parts_.topology, &store_.log(), &store_.journal(), &store_.tree(),
                   &views_, &committed_, &events_},
                  {config->proposals_capacity, config->approvals_capacity}),
-      checkpointor_(
-          {parts_.host, parts_.topology, &store_, &views_, &committer_, &settings_, parts_.log},
-          config->retention_capacity),
       verifier_({parts_.host, parts_.topology, &store_, &committed_, &settings_, parts_.log}),
+      checkpointor_({parts_.host, parts_.topology, &store_, &views_, &committer_, &verifier_,
+                     &settings_, parts_.log},
+                    config->retention_capacity),
       streams_(config->max_streams) {
   committer_.set_rules(rules_of(*config));
 }
@@ -49,6 +49,7 @@ Task<Result<bool>> Core::open() {
   auto opened = co_await store_.open();
   if (!opened) co_return fail(std::move(opened.error()));
   for (const auto& [proposal, head] : opened->recent) committer_.add_recent(proposal, head);
+  verifier_.set_found_below(opened->is_new ? 0 : store_.log().next());
   for (std::string& proposal : opened->gone) committer_.add_gone(std::move(proposal));
   updated_.set(opened->state.head());
   views_.start(std::move(opened->state), std::move(opened->pending));
@@ -74,9 +75,18 @@ void Core::count_timeout(const base::Error& why) {
   parts_.topology->meters().counter(runtime::metrics::kIoTimeoutsTotal, {"commit"}).add();
 }
 
+Result<void> Core::check_sound() const {
+  if (!verifier_.found_damage()) return {};
+  return fail(Code::Degraded, "the log does not verify: nothing is added to it");
+}
+
 Task<Result<Proposal>> Core::propose(base::Value value, Origin origin, runtime::Deadline deadline) {
+  if (auto sound = check_sound(); !sound) co_return fail(std::move(sound.error()));
   auto parsed = chain::parse_payload(value);
-  if (!parsed) co_return fail(std::move(parsed.error()));
+  if (!parsed) {
+    committer_.note_refused_proposal(origin, parsed.error());
+    co_return fail(std::move(parsed.error()));
+  }
   ProposeJob job;
   job.deadline = deadline;
   job.payload = base::encode_cbor(value);
@@ -102,13 +112,17 @@ Result<chain::Signer> Core::signer_for(const Proposal& proposal, std::string_vie
 
 Task<Result<Approved>> Core::approve(std::string id, chain::Approval approval, Origin origin,
                                      runtime::Deadline deadline) {
+  if (auto sound = check_sound(); !sound) co_return fail(std::move(sound.error()));
   ApproveJob job;
   job.deadline = deadline;
   const auto proposal = views_.proposal(id);
   if (proposal) {
     const auto signer = signer_for(*proposal, approval.signer);
-    if (!signer) co_return fail(signer.error());
-    const auto key = auth::VerifyingKey::make(signer->key);
+    if (!signer) {
+      committer_.note_refused_approval(id, approval.signer, origin, signer.error());
+      co_return fail(signer.error());
+    }
+    const auto key = signer_keys_.get(*signer);
     if (!key) co_return fail(key.error());
     const Proposed& what = *proposal->what;
     const auto log = views_.with_state([](const chain::State& state) { return state.log(); });
@@ -119,9 +133,11 @@ Task<Result<Approved>> Core::approve(std::string id, chain::Approval approval, O
         });
     if (!verified) co_return fail(verified.error());
     if (!*verified) {
-      co_return fail(Code::InvalidSig,
-                     "the signature is not signer " + approval.signer +
-                         "'s of this proposal; sign exactly the text under \"sign\"");
+      base::Error why(Code::InvalidSig,
+                      "the signature is not signer " + approval.signer +
+                          "'s of this proposal; sign exactly the text under \"sign\"");
+      committer_.note_refused_approval(id, approval.signer, origin, why);
+      co_return fail(std::move(why));
     }
   }
   job.id = std::move(id);
@@ -133,6 +149,7 @@ Task<Result<Approved>> Core::approve(std::string id, chain::Approval approval, O
 }
 
 Task<Result<CommittedAs>> Core::commit(std::string id, Origin origin, runtime::Deadline deadline) {
+  if (auto sound = check_sound(); !sound) co_return fail(std::move(sound.error()));
   CommitJob job;
   job.deadline = deadline;
   job.id = std::move(id);
@@ -271,6 +288,7 @@ std::uint64_t Core::signer_expiry_s() const {
   std::ranges::sort(ends, std::greater());
   if (ends.size() < set.threshold || set.threshold == 0) return 0;
   const std::int64_t last = ends[set.threshold - 1];
+  if (last == std::numeric_limits<std::int64_t>::max()) return static_cast<std::uint64_t>(last);
   const std::int64_t now = parts_.host.clock.unix_ms() / 1000;
   return last <= now ? 0 : static_cast<std::uint64_t>(last - now);
 }

@@ -22,6 +22,7 @@
 #include "services/registry/config.h"
 #include "services/registry/deep_verifier.h"
 #include "services/registry/events.h"
+#include "services/registry/signer_keys.h"
 #include "services/registry/store.h"
 #include "services/registry/views.h"
 
@@ -108,6 +109,7 @@ class Core {
  private:
   [[nodiscard]] base::Error pruned(std::uint64_t version);
   base::Result<chain::Signer> signer_for(const Proposal& proposal, std::string_view id) const;
+  [[nodiscard]] base::Result<void> check_sound() const;
   void count_timeout(const base::Error& why);
 
   CoreParts parts_;
@@ -116,11 +118,12 @@ class Core {
   runtime::Broadcast<RegistryEvent> events_;
   runtime::Watch<chain::Head> updated_;
   runtime::Mpsc<std::shared_ptr<const RegistryConfig>> cfg_reload_;
+  SignerKeys signer_keys_;
   Views views_;
   Store store_;
   Committer committer_;
-  Checkpointor checkpointor_;
   DeepVerifier verifier_;
+  Checkpointor checkpointor_;
   runtime::Limit streams_;
 };
 

@@ -83,7 +83,6 @@ base::Duration DeepVerifier::rest_after(base::Duration took, bool is_busy) const
 // when the disk did not answer.
 Task<void> DeepVerifier::run(runtime::Shutdown shutdown) {
   auto committed = parts_.committed->subscribe("verifier");
-  if (found_below_ == 0) found_below_ = parts_.store->log().next();
   Result<chain::State> state = co_await begin();
   while (!shutdown.requested()) {
     if (state && next_of(*state) < parts_.store->log().first()) state = co_await begin();

@@ -18,11 +18,14 @@
 #include "platform/task.h"
 #include "runtime/broadcast.h"
 #include "runtime/shutdown.h"
-#include "services/registry/checkpointor.h"
+#include "runtime/watch.h"
+#include "services/registry/config.h"
 #include "services/registry/events.h"
 #include "services/registry/store.h"
 
 namespace ron::registry {
+
+using SettingsWatch = runtime::Watch<std::shared_ptr<const RegistryConfig>>;
 
 struct DeepVerifierParts {
   platform::Host host;
@@ -46,6 +49,12 @@ class DeepVerifier {
   // checkpoint it began with.
   [[nodiscard]] std::uint64_t verified_below() const noexcept { return verified_below_.load(); }
   [[nodiscard]] bool found_damage() const noexcept { return found_damage_.load(); }
+  // All that the start found was verified: only then may the log be vouched for.
+  [[nodiscard]] bool is_sound() const noexcept {
+    return !found_damage() && verified_below() >= found_below_;
+  }
+  // Before run(): versions below this were there at the start.
+  void set_found_below(std::uint64_t version) noexcept { found_below_ = version; }
 
  private:
   // What one slice came to.

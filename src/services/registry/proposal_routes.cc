@@ -63,6 +63,7 @@ Value details_value(const Core& core, const chain::State& state, const Proposal&
       fits && state.tally(what.parsed.change, proposal.approvals, now_ms).is_quorum();
   map.emplace("kind", what.parsed.change.kind());
   map.emplace("payload", base::decode_cbor(base::as_bytes(what.payload)).value_or(Value()));
+  map.emplace("payload_cbor", Value(base::as_bytes(what.payload)));  // what payload_b3 is of
   map.emplace("approvals", std::move(approvals));
   map.emplace("ready", is_ready);
   map.emplace("fits_head", fits);
@@ -155,10 +156,16 @@ Task<Response> approve(Core* core, Request* request) {
       co_await core->approve(std::string(request->params[0]), std::move(*approval),
                              origin_of(*request), request->deadline);
   if (!approved) co_return refuse(*request, approved.error());
-  co_return document(*request, 200,
-                     Value::Map{{"approvals", approved->approvals},
-                                {"threshold", approved->tally.need},
-                                {"ready", approved->tally.is_quorum()}});
+  const chain::Tally& tally = approved->tally;
+  Value::Map answer{
+      {"approvals", approved->approvals}, {"threshold", tally.need}, {"ready", tally.is_quorum()}};
+  // Others will decide: enough of them have to agree as well.
+  if (tally.need_new != 0) {
+    answer.emplace("have", tally.have);
+    answer.emplace("have_new", tally.have_new);
+    answer.emplace("need_new", tally.need_new);
+  }
+  co_return document(*request, 200, std::move(answer));
 }
 
 Task<Response> commit(Core* core, Request* request) {
@@ -172,6 +179,7 @@ Task<Response> commit(Core* core, Request* request) {
   base::JsonWriter json(body);
   json.begin_object().key("version").value(done->head.version);
   json.key("hash").value(done->head.hash.text()).end_object();
+  body += '\n';
   co_return Response::json(status, std::move(body));
 }
 

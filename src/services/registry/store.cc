@@ -94,9 +94,26 @@ Task<Result<void>> Store::make_directories() {
   co_return co_await disk_->sync_directory(options_.directory);
 }
 
+// A new key would not be believed by those who keep the log's checkpoints.
+Task<Result<void>> Store::check_key_is_not_lost() {
+  const std::string path = options_.keys + "/" + std::string(kCheckpointKeyName);
+  const auto key = co_await disk_->open(path, {platform::OpenMode::ReadExisting, false});
+  if (key || key.error().code != Code::NotFound) co_return Result<void>();
+  const std::string checkpoints = options_.directory + "/checkpoints";
+  const auto names = co_await disk_->list(checkpoints);
+  if (!names) co_return fail(names.error());
+  if (names->empty()) co_return Result<void>();
+  co_return fail(Code::NotFound,
+                 path + " is missing, with which the checkpoints in '" + checkpoints +
+                     "' were signed: restore it; if nothing was pruned they can be removed "
+                     "instead, and the log goes on under a new key");
+}
+
 // In amnesia mode it lives as long as the process.
 Task<Result<void>> Store::load_key() {
   if (!options_.is_amnesiac) {
+    const Result<void> is_there = co_await check_key_is_not_lost();
+    if (!is_there) co_return is_there;
     auto key = co_await load_checkpoint_key(disk_, &host_.random, options_.keys);
     if (!key) co_return fail(std::move(key.error()));
     key_ = std::move(*key);
@@ -247,6 +264,10 @@ Task<Result<void>> Store::replay_journal(Opened* opened) {
     return chain::replay(frame.bytes, opened->pending);
   };
   auto done = co_await journal_.open(0, visit);
+  if (!done && done.error().code == Code::IntegrityFail) {
+    done.error().message +=
+        "; or give up what is pending: remove '" + options_.directory + "/pending'";
+  }
   if (!done) co_return done;
   for (const auto& [proposal, head] : opened->recent) {
     if (opened->pending.erase(proposal) != 0) opened->gone.push_back(proposal);

@@ -68,6 +68,7 @@ class Store {
 
   platform::Task<base::Result<void>> make_directories();
   platform::Task<base::Result<void>> load_key();
+  platform::Task<base::Result<void>> check_key_is_not_lost();
   platform::Task<base::Result<void>> replay_log(Opened* opened);
   platform::Task<base::Result<void>> begin_log(Opened* opened);
   base::Result<void> name_signer(const base::ObjectId& log);

@@ -17,6 +17,7 @@ HeadPtr render(const chain::Head& head) {
       "Content-Type: application/json\r\nCache-Control: no-cache\r\nETag: " + view.etag + "\r\n";
   base::JsonWriter json(view.json);
   json.begin_object().key("version").value(head.version).key("hash").value(hash).end_object();
+  view.json += '\n';
   return std::make_shared<const HeadView>(std::move(view));
 }
 

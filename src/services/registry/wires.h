@@ -115,11 +115,13 @@ inline constexpr std::array kLocks = {
     LockDecl{"log_segments", 2, "the open segments of a log, and where its frames are"},
     LockDecl{"tree_tail", 3, "hashes of the tree that are not on disk yet"},
     LockDecl{"checkpoint_list", 4, "the signed checkpoints"},
+    LockDecl{"signer_keys", 5, "keys of signers, ready to verify"},
 };
 inline constexpr const LockDecl& kStateLock = kLocks[0];
 inline constexpr const LockDecl& kSegmentsLock = kLocks[1];
 inline constexpr const LockDecl& kTreeLock = kLocks[2];
 inline constexpr const LockDecl& kCheckpointsLock = kLocks[3];
+inline constexpr const LockDecl& kSignerKeysLock = kLocks[4];
 
 inline constexpr runtime::Wires kWires{"svc-registry", kTasks, kChannels, kLocks};
 
