@@ -129,6 +129,7 @@ class Stream:
         self.head, self._raw = self._raw.split(b"\r\n\r\n", 1)
         self.status = int(self.head.split(b" ", 2)[1])
         self.chunked = b"transfer-encoding: chunked" in self.head.lower()
+        self._sort()
 
     def __enter__(self):
         return self
@@ -166,10 +167,11 @@ class Stream:
         if not piece:
             self.ended = True
         self._raw += piece
+        self._sort()
+
+    def _sort(self):
         if self.chunked:
             self._unchunk()
-        else:
-            self._text, self._raw = self._text + self._raw, b""
 
     def block(self):
         """The next block of lines; None at the end of the stream."""
