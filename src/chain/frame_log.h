@@ -120,8 +120,10 @@ class FrameLog {
   platform::Task<base::Result<void>> recover(std::uint64_t from, const FrameVisitor* visit);
   platform::Task<base::Result<void>> accept_end(const OpenSegment* segment, std::uint64_t from,
                                                 const FrameVisitor* visit);
+  platform::Task<base::Result<void>> cut_off(const OpenSegment* segment, std::uint64_t end);
   platform::Task<base::Result<void>> begin_segment(std::uint64_t first, LogEnd closes);
   platform::Task<base::Result<void>> write(std::vector<std::string> frames, std::uint64_t bytes);
+  platform::Task<base::Result<void>> write_ahead(std::uint64_t end);
   platform::Task<base::Result<FrameRun>> find_run(std::uint64_t number, std::size_t count,
                                                   std::size_t max_bytes);
   platform::Task<base::Result<TablePtr>> load_table(std::uint64_t segment, std::uint64_t until);
@@ -134,6 +136,7 @@ class FrameLog {
   std::atomic<std::uint64_t> first_ = 0;
   std::atomic<std::uint64_t> next_ = 0;
   LogEnd closes_;                  // what the head of the current segment says
+  std::uint64_t ahead_ = 0;        // up to where it was written, zeros included
   bool in_doubt_ = true;           // bytes of unknown state may lie behind the end of the log
   runtime::Semaphore loading_{1};  // one table is read at a time
 

@@ -39,6 +39,16 @@ platform::Task<void> remove(platform::Disk* disk, std::string path) {
   EXPECT_TRUE(removed);
 }
 
+platform::Task<base::Result<std::uint64_t>> read_size(platform::Disk* disk, std::string path) {
+  auto file = co_await disk->open(path, {platform::OpenMode::ReadExisting, false});
+  if (!file) co_return base::fail(file.error());
+  co_return co_await (*file)->size();
+}
+
+std::uint64_t size_of(Machine& machine, const std::string& path) {
+  return run(machine, read_size(&machine.node.disk(), path)).value_or(0);
+}
+
 TEST(FrameLogDamage, OfAnAcknowledgedFrameIsNamedAndNothingIsCutOff) {
   Machine machine(1);
   const auto offsets = fill_one_segment(machine, {"zero", "one", "two", "three"});
@@ -92,6 +102,25 @@ TEST(FrameLogDamage, ATornLastBatchIsCutOffAndKeptAside) {
     EXPECT_THAT(again.visited, ElementsAre("zero", "one"));
     EXPECT_THAT(again.trouble, IsEmpty());
   }
+}
+
+TEST(FrameLogDamage, ZerosAheadOfTheFramesAreNoTrouble) {
+  Machine machine(1);
+  const auto offsets = fill_one_segment(machine, {"zero", "one"});
+  const std::uint64_t end = offsets[1] + stored_frame_bytes(3);
+  EXPECT_GT(size_of(machine, path_of(0)), end);
+  const Inspected inspected = inspect(machine);
+  EXPECT_THAT(inspected.damage, IsEmpty());
+  EXPECT_EQ(inspected.result->torn_bytes, 0);
+  TestLog log(machine);
+  ASSERT_TRUE(log.open());
+  EXPECT_THAT(log.visited, ElementsAre("zero", "one"));
+  EXPECT_THAT(log.trouble, IsEmpty());
+  EXPECT_EQ(size_of(machine, path_of(0)), end);
+  ASSERT_TRUE(log.append({"two"}));
+  EXPECT_GT(size_of(machine, path_of(2)), kSegmentHeadBytes + stored_frame_bytes(3));
+  ASSERT_TRUE(log.close());
+  EXPECT_EQ(size_of(machine, path_of(2)), kSegmentHeadBytes + stored_frame_bytes(3));
 }
 
 TEST(FrameLogDamage, ASectorOfZerosInTheLastFrameIsATornWrite) {
@@ -224,8 +253,8 @@ std::uint64_t frame_at(const std::vector<std::uint64_t>& offsets, std::uint64_t 
   return number;
 }
 
-// Every byte of every file, one bit at a time: the inspection names the frame, and opening from
-// there on is refused with the same.
+// Every byte of every frame and every other file, one bit at a time: the inspection names the
+// frame, and opening from there on is refused with the same.
 TEST(FrameLogDamage, EveryByteIsCovered) {
   Machine machine(1);
   const std::vector<std::string> texts = {"zero", "", std::string(300, '\0'), "three"};
@@ -240,7 +269,9 @@ TEST(FrameLogDamage, EveryByteIsCovered) {
   std::uint64_t flipped = 0;
   for (const std::uint64_t segment : {std::uint64_t{0}, std::uint64_t{4}}) {
     const auto& offsets = segment == 0 ? first : second;
-    for (std::uint64_t at = 0; machine.node.disk().flip_bit(path_of(segment), at, at % 8); ++at) {
+    const std::uint64_t end = offsets.back() + stored_frame_bytes(segment == 0 ? 5 : 4);
+    for (std::uint64_t at = 0; at < end; ++at) {
+      ASSERT_TRUE(machine.node.disk().flip_bit(path_of(segment), at, at % 8));
       const std::uint64_t number = frame_at(offsets, segment, at);
       const Inspected inspected = inspect(machine);
       ASSERT_THAT(inspected.damage, SizeIs(1)) << segment << " " << at;

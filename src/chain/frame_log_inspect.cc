@@ -137,7 +137,10 @@ Task<Result<bool>> LogInspector::ends_here(const OpenSegment* segment, std::uint
                                            std::uint64_t at) {
   if (until != UINT64_MAX) co_return false;
   auto torn = co_await is_torn(segment, at);
-  if (torn && *torn) result_.torn_bytes = segment->bytes - at;
+  if (!torn || !*torn) co_return torn;
+  const auto last = co_await end_of_bytes(segment, at);
+  if (!last) co_return base::fail(last.error());
+  result_.torn_bytes = *last - at;
   co_return torn;
 }
 
@@ -179,7 +182,11 @@ Task<Result<void>> LogInspector::check_frames(const OpenSegment* segment, std::u
     damage(expected, until - expected, name, at, kNoFrame);
     expected = until;
   } else if (at < end) {
-    damage(expected, until == UINT64_MAX ? 1 : 0, name, at, kNoFrame);
+    // What was written ahead is nobody's.
+    const auto last = co_await end_of_bytes(segment, at);
+    if (!last) co_return base::fail(last.error());
+    const bool is_last = until == UINT64_MAX;
+    if (!is_last || *last != at) damage(expected, is_last ? 1 : 0, name, at, kNoFrame);
   }
   co_return Result<void>();
 }

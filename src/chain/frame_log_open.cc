@@ -133,6 +133,22 @@ Task<Result<void>> FrameLog::recover(std::uint64_t from, const FrameVisitor* vis
   co_return accepted;
 }
 
+// Keeps a copy of what is torn. Zeros are only what was written ahead.
+Task<Result<void>> FrameLog::cut_off(const OpenSegment* segment, std::uint64_t end) {
+  const auto last = co_await end_of_bytes(segment, end);
+  if (!last) co_return base::fail(last.error());
+  if (*last == end) co_return Result<void>();
+  auto kept = co_await volume::quarantine_bytes(options_.disk, options_.directory,
+                                                segment_name(segment->head.first), segment->file,
+                                                end, *last);
+  if (!kept) co_return base::fail(std::move(kept.error()));
+  if (options_.on_trouble) {
+    options_.on_trouble(std::to_string(*last - end) + " bytes at the end of '" + segment->path +
+                        "' are no whole frames: they are kept in the folder quarantine");
+  }
+  co_return Result<void>();
+}
+
 Task<Result<void>> FrameLog::accept_end(const OpenSegment* segment, std::uint64_t from,
                                         const FrameVisitor* visit) {
   auto walked = co_await walk_segment(segment, from, UINT64_MAX, visit);
@@ -145,15 +161,8 @@ Task<Result<void>> FrameLog::accept_end(const OpenSegment* segment, std::uint64_
       co_return base::fail(
           damage_error(*segment, table.next(), table.end, advice_for_end(table.end)));
     }
-    auto kept = co_await volume::quarantine_bytes(options_.disk, options_.directory,
-                                                  segment_name(table.first), segment->file,
-                                                  table.end, segment->bytes);
-    if (!kept) co_return base::fail(std::move(kept.error()));
-    if (options_.on_trouble) {
-      options_.on_trouble(std::to_string(segment->bytes - table.end) + " bytes at the end of '" +
-                          segment->path +
-                          "' are no whole frames: they are kept in the folder quarantine");
-    }
+    auto cut = co_await cut_off(segment, table.end);
+    if (!cut) co_return cut;
   }
   LogEnd closes = segment->head.closes;
   if (!table.offsets.empty()) {

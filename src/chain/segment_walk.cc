@@ -13,6 +13,12 @@ using base::Code;
 using base::Result;
 using platform::Task;
 
+namespace {
+
+constexpr std::uint64_t kBlankWindowBytes = 256 * base::kKiB;
+
+}  // namespace
+
 Task<Result<OpenSegment>> open_segment(platform::Disk* disk, std::string folder,
                                        std::uint64_t first, std::optional<LogIdentity> log) {
   OpenSegment segment;
@@ -92,6 +98,25 @@ Task<Result<bool>> is_torn(const OpenSegment* segment, std::uint64_t end) {
       co_await volume::read_bytes(segment->file, end, static_cast<std::size_t>(sectors - end));
   if (!bytes) co_return base::fail(std::move(bytes.error()));
   co_return volume::has_lost_sector(bytes->view(), end);
+}
+
+Task<Result<std::uint64_t>> end_of_bytes(const OpenSegment* segment, std::uint64_t end) {
+  std::uint64_t last = end;
+  for (std::uint64_t at = end; at < segment->bytes;) {
+    const std::uint64_t wanted = std::min(kBlankWindowBytes, segment->bytes - at);
+    auto read = co_await volume::read_bytes(segment->file, at, static_cast<std::size_t>(wanted));
+    if (!read) co_return base::fail(std::move(read.error()));
+    if (read->size() == 0) break;
+    const base::ByteView bytes = read->view();
+    const auto found = std::ranges::find_if(bytes.rbegin(), bytes.rend(),
+                                            [](std::byte byte) { return byte != std::byte{0}; });
+    if (found != bytes.rend()) last = at + static_cast<std::uint64_t>(bytes.rend() - found);
+    at += bytes.size();
+  }
+  // A sector is written as a whole, with the zeros that it may end with.
+  const std::uint64_t sectors =
+      (last + volume::kSectorBytes - 1) / volume::kSectorBytes * volume::kSectorBytes;
+  co_return last == end ? end : std::min(sectors, segment->bytes);
 }
 
 base::Error damage_error(const OpenSegment& segment, std::uint64_t number, std::uint64_t offset,

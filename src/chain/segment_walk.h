@@ -55,6 +55,10 @@ platform::Task<base::Result<WalkedSegment>> walk_segment(const OpenSegment* segm
 // false if it is damage. Cancel-safe.
 platform::Task<base::Result<bool>> is_torn(const OpenSegment* segment, std::uint64_t end);
 
+// Where the sectors behind `end` that are not all zeros end; `end` if all are. Cancel-safe.
+platform::Task<base::Result<std::uint64_t>> end_of_bytes(const OpenSegment* segment,
+                                                         std::uint64_t end);
+
 // IntegrityFail that names the file, the frame and the offset.
 base::Error damage_error(const OpenSegment& segment, std::uint64_t number, std::uint64_t offset,
                          std::string_view advice);
