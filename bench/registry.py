@@ -54,3 +54,10 @@ def load(server, what, **options):
     return {"per_s": whole["count"] / result["seconds"], "p50_us": whole["p50_us"], "p99_us": whole["p99_us"],
             "cpu_us": (server.cpu_seconds() - before) * 1e6 / whole["count"], "client_busy": result["client_busy"],
             "steps": {step: result[step] for step in ("propose", "approve", "commit") if step in result}}
+
+
+def versions():
+    """Of the programs that it is compared with."""
+    commands = {"etcd": ["etcd", "--version"], "openssl": ["openssl", "version"]}
+    return {name: subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[0]
+            for name, command in commands.items()}

@@ -65,9 +65,10 @@ class Maker {
   // The next version.
   std::string make(std::int64_t now_ms) {
     const std::uint64_t version = state_.head().version + 1;
-    base::Value::Map node{{"type", "node"},
-                          {"id", "node-" + std::to_string(version % kNames)},
-                          {"url", "http://198.18.0.1:" + std::to_string(10'000 + version % 50'000)}};
+    base::Value::Map node{
+        {"type", "node"},
+        {"id", "node-" + std::to_string(version % kNames)},
+        {"url", "http://198.18.0.1:" + std::to_string(10'000 + version % 50'000)}};
     base::Value::Map change{{"kind", "update"},
                             {"set", base::Value::Array{std::move(node)}},
                             {"remove", base::Value::Array{}}};
@@ -82,8 +83,8 @@ class Maker {
         chain::approval_text(state_.log(), entry.proposal.text(),
                              chain::hash_of(base::as_bytes(entry.payload)), entry.expires_ms);
     for (const auth::SigningKey& key : keys_) {
-      entry.approvals.push_back({chain::signer_id(key.public_key()),
-                                 wanted(key.sign(base::as_bytes(text)))});
+      entry.approvals.push_back(
+          {chain::signer_id(key.public_key()), wanted(key.sign(base::as_bytes(text)))});
     }
     std::ranges::sort(entry.approvals, {}, &chain::Approval::signer);
     std::string bytes = chain::encode(entry);

@@ -17,21 +17,17 @@
 // warm-up, in how many microseconds, and of a `way` as a whole.
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/evp.h>
@@ -40,6 +36,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "options.h"
 
 namespace ron::bench {
 namespace {
@@ -50,35 +48,8 @@ using std::chrono::duration_cast;
 using std::chrono::microseconds;
 
 constexpr std::size_t kNames = 1000;  // descriptors, or keys, that the requests are about
-
-[[noreturn]] void fail(const std::string& why) {
-  std::fprintf(stderr, "bench_registry: %s\n", why.c_str());
-  std::exit(2);
-}
-
-class Options {
- public:
-  Options(int count, char** arguments) {
-    for (int i = 1; i < count; ++i) {
-      const std::string_view text = arguments[i];
-      const auto equals = text.find('=');
-      if (equals == std::string_view::npos) fail(std::string(text) + " is not key=value");
-      values_[std::string(text.substr(0, equals))] = text.substr(equals + 1);
-    }
-  }
-
-  std::string text(const std::string& key) const {
-    const auto found = values_.find(key);
-    return found == values_.end() ? std::string() : found->second;
-  }
-  double number(const std::string& key, double otherwise) const {
-    const auto found = values_.find(key);
-    return found == values_.end() ? otherwise : std::strtod(found->second.c_str(), nullptr);
-  }
-
- private:
-  std::map<std::string, std::string> values_;
-};
+// What a version of one of these descriptors takes in the log, and so what is put in its place.
+constexpr std::size_t kValueBytes = 480;
 
 std::string base64(std::string_view bytes) {
   std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');
@@ -186,15 +157,11 @@ class Client {
   explicit Client(const Options& options)
       : what_(options.text("do")),
         count_(static_cast<std::size_t>(options.number("count", 1e9))),
-        warm_up_(options.number("warm_up", 1)),
-        seconds_(options.number("seconds", 1e6)),
+        warm_up_(options.seconds("warm_up", 1)),
+        seconds_(options.seconds("seconds", 1e6)),
         connections_(static_cast<std::size_t>(options.number("connections", 64))) {
     const std::string to = options.text("to");
-    const auto colon = to.rfind(':');
-    if (colon == std::string::npos) fail("to=HOST:PORT is missing");
-    to_.sin_family = AF_INET;
-    to_.sin_port = htons(static_cast<std::uint16_t>(std::stoul(to.substr(colon + 1))));
-    inet_pton(AF_INET, to.substr(0, colon).c_str(), &to_.sin_addr);
+    to_ = address_in(to);
     common_ = " HTTP/1.1\r\nHost: " + to + "\r\nContent-Type: application/json\r\n";
     if (const std::string file = options.text("token"); !file.empty()) {
       std::string token;
@@ -220,8 +187,8 @@ class Client {
     poll_ = epoll_create1(EPOLL_CLOEXEC);
     for (auto& connection : connections_) open(connection);
     start_ = Clock::now();
-    measure_from_ = start_ + duration_cast<Clock::duration>(std::chrono::duration<double>(warm_up_));
-    end_ = measure_from_ + duration_cast<Clock::duration>(std::chrono::duration<double>(seconds_));
+    measure_from_ = start_ + warm_up_;
+    end_ = measure_from_ + seconds_;
     for (auto& connection : connections_) begin(connection);
     std::array<epoll_event, 256> events;
     while (busy_ > 0) {
@@ -239,7 +206,8 @@ class Client {
     connection.descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
     const int on = 1;
     setsockopt(connection.descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (::connect(connection.descriptor, reinterpret_cast<const sockaddr*>(&to_), sizeof to_) != 0) {
+    if (::connect(connection.descriptor, reinterpret_cast<const sockaddr*>(&to_), sizeof to_) !=
+        0) {
       fail("cannot connect");
     }
     const auto index = static_cast<std::size_t>(&connection - connections_.data());
@@ -272,7 +240,6 @@ class Client {
     if (what_ == "commit") {
       send(connection, Step::Commit, "/registry/commit/" + ids_[next_++], "");
     } else if (what_ == "put") {
-      // What a version says and carries besides is 480 bytes; see README.
       std::string value = R"({"type":"node","id":")" + name + R"(","url":")" + url + "\"}";
       value.resize(kValueBytes, ' ');
       send(connection, Step::Put, "/v3/kv/put",
@@ -326,8 +293,8 @@ class Client {
       return us[std::min(us.size() - 1,
                          static_cast<std::size_t>(part * static_cast<double>(us.size())))];
     };
-    std::printf(",\"%s\":{\"count\":%zu,\"p50_us\":%u,\"p99_us\":%u,\"max_us\":%u}", name, us.size(),
-                at(0.5), at(0.99), us.back());
+    std::printf(",\"%s\":{\"count\":%zu,\"p50_us\":%u,\"p99_us\":%u,\"max_us\":%u}", name,
+                us.size(), at(0.5), at(0.99), us.back());
   }
 
   void print() {
@@ -348,11 +315,10 @@ class Client {
     std::printf("}\n");
   }
 
-  static constexpr std::size_t kValueBytes = 480;
   const std::string what_;
   std::size_t count_;
-  const double warm_up_;
-  const double seconds_;
+  const std::chrono::nanoseconds warm_up_;
+  const std::chrono::nanoseconds seconds_;
   std::vector<Connection> connections_;
   sockaddr_in to_{};
   std::string common_;
