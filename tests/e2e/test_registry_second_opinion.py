@@ -3,6 +3,7 @@ JavaScript from docs/registry-format.md alone, judges logs of a real server, dam
 and logs that no honest server writes. `ron registry verify` has to judge the same."""
 
 import base64
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -22,7 +23,6 @@ FLIPS = 150
 CUTS = 40
 PROOF_FLIPS = 60
 SEED = 20261116
-HAS_COMMAND = "registry verify" in ron.run_ron("registry", "verify", "--help")[1]
 
 
 def install():
@@ -66,26 +66,26 @@ class SecondOpinion(unittest.TestCase):
         self.assertEqual(len(verdicts), len(requests))
         return [(verdict["ok"], verdict["said"]) for verdict in verdicts]
 
-    def ron_verdict(self, *flags):
-        """What `ron registry verify` says: (holds, said)."""
-        status, out, err = ron.run_ron("registry", "verify", *map(str, flags))
-        self.assertIn(status, (0, 1), err)
-        return status == 0, out + err
+    def assert_agreed(self, cases, vkey):
+        """Both verifiers say what is expected of each case: (name, holds, the second opinion, flags
+        of `ron registry verify`)."""
+        def ours(case):
+            status, out, err = ron.run_ron("registry", "verify", *map(str, case[3]), "--vkey", vkey)
+            return status, out + err
 
-    def assert_agreed(self, name, expected, verdict, *flags, vkey):
-        """Both say what is expected; the verifier's reason is in the message."""
-        self.assertEqual(verdict[0], expected, f"{name}: {verdict[1]}")
-        if not HAS_COMMAND:
-            return
-        ours = self.ron_verdict(*flags, "--vkey", vkey)
-        self.assertEqual(ours[0], expected, f"{name}: ron registry verify says {ours[1]}")
+        with concurrent.futures.ThreadPoolExecutor(8) as several:
+            verdicts = list(several.map(ours, cases))
+        for (name, holds, second, _), (status, said) in zip(cases, verdicts):
+            with self.subTest(name):
+                self.assertEqual(second[0], holds, f"{name}: {second[1]}")
+                self.assertEqual(status, 0 if holds else 1, f"ron registry verify says {said}")
 
     def assert_held(self, data, vkey, kept):
         """By itself, and against a checkpoint that was kept."""
         alone, against = self.judged([["data", data / "registry", vkey],
                                       ["data", data / "registry", vkey, kept]])
-        self.assert_agreed("alone", True, alone, "--data", data, vkey=vkey)
-        self.assert_agreed("kept", True, against, "--data", data, "--checkpoint", kept, vkey=vkey)
+        self.assert_agreed([("alone", True, alone, ["--data", data]),
+                            ("kept", True, against, ["--data", data, "--checkpoint", kept])], vkey)
 
     # The page.
 
@@ -112,8 +112,8 @@ class SecondOpinion(unittest.TestCase):
             server.wait_metric("registry_verified_version", 1)
             self.assertEqual(server.metrics().value("registry_verify_failures_total"), 0)
         vkey = blocks["vkey"].strip()
-        self.assert_agreed("examples", True, self.judged([["data", data / "registry", vkey]])[0],
-                           "--data", data, vkey=vkey)
+        second, = self.judged([["data", data / "registry", vkey]])
+        self.assert_agreed([("examples", True, second, ["--data", data])], vkey)
 
     # Logs of a real server.
 
@@ -162,10 +162,10 @@ class SecondOpinion(unittest.TestCase):
     def test_good_logs_and_proofs_hold(self):
         data, kept, vkey = self.make_log()
         self.assert_held(data, vkey, kept)
-        for version in (0, 1, 4, 9):
-            proof = self.home / f"proof-{version}"
-            for verdict in self.judged([["proof", proof, vkey], ["proof", proof]]):
-                self.assert_agreed(proof.name, True, verdict, "--proof", proof, vkey=vkey)
+        proofs = [self.home / f"proof-{version}" for version in (0, 1, 4, 9)]
+        seconds = self.judged([["proof", proof, vkey] for proof in proofs])
+        self.assert_agreed([(proof.name, True, second, ["--proof", proof])
+                            for proof, second in zip(proofs, seconds)], vkey)
 
     def test_a_long_pruned_log_holds(self):
         data = self.home / "data"
@@ -219,8 +219,8 @@ class SecondOpinion(unittest.TestCase):
 
         copies = [self.mutated(data, i, flip if i < FLIPS else cut) for i in range(FLIPS + CUTS)]
         verdicts = self.judged([["data", copy / "registry", vkey] for copy, _ in copies])
-        for (copy, what), verdict in zip(copies, verdicts):
-            self.assert_agreed(what, False, verdict, "--data", copy, vkey=vkey)
+        self.assert_agreed([(what, False, verdict, ["--data", copy])
+                            for (copy, what), verdict in zip(copies, verdicts)], vkey)
 
     def test_a_changed_proof_does_not_hold(self):
         _, _, vkey = self.make_log()
@@ -248,8 +248,8 @@ class SecondOpinion(unittest.TestCase):
             path.write_text(json.dumps(proof))
             requests.append((part, path))
         verdicts = self.judged([["proof", path, vkey] for _, path in requests])
-        for (part, path), verdict in zip(requests, verdicts):
-            self.assert_agreed(f"{path.name}: {part}", False, verdict, "--proof", path, vkey=vkey)
+        self.assert_agreed([(f"{path.name}: {part}", False, verdict, ["--proof", path])
+                            for (part, path), verdict in zip(requests, verdicts)], vkey)
 
     @staticmethod
     def flipped(text, dice):
@@ -270,10 +270,11 @@ class SecondOpinion(unittest.TestCase):
         for case, verdict in zip(cases, verdicts):
             if case["because"]:
                 self.assertRegex(verdict[1], case["because"], case["name"])
-            flags = ["--data", out / case["name"]]
-            if case["kept"]:
-                flags += ["--checkpoint", out / case["name"] / "kept.note"]
-            self.assert_agreed(case["name"], case["holds"], verdict, *flags, vkey=vkey)
+        self.assert_agreed([
+            (case["name"], case["holds"], verdict,
+             ["--data", out / case["name"],
+              *(["--checkpoint", out / case["name"] / "kept.note"] if case["kept"] else [])])
+            for case, verdict in zip(cases, verdicts)], vkey)
 
 
 if __name__ == "__main__":
