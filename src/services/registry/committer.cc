@@ -62,13 +62,15 @@ Task<void> Committer::run(runtime::Shutdown shutdown) {
   if (write_began_ns_.exchange(0) != 0) log_broken_ = journal_broken_ = true;
   for (;;) {
     intake.see();
+    // Asked before the queues are: what was queued before the stop is answered.
+    const bool is_last = shutdown.requested();
     if (log_broken_ || journal_broken_) co_await repair(shutdown);
     Batch batch = gather();
     if (!batch.is_empty()) {
       co_await commit(&batch);
       continue;
     }
-    if (shutdown.requested()) break;
+    if (is_last) break;
     co_await intake.changed(next_sweep(), shutdown);
   }
   co_await write_gone();
