@@ -9,8 +9,9 @@
  * Options: -DCLIENTS=n, -DQUEUE=n its places, -DIF_HEAD proposals may follow only the HEAD that
  * their client saw, -DCRASHES=n, -DFAILURES=n syncs and repairs that fail, -DCAPTURES=n attempts at
  * a checkpoint, -DWINDOW=n versions ahead of the checkpoint that a start looks at, -DHASTY clients
- * may ask for a commit before they approve, -DSTOP the server stops at some moment. -DPLANT_… puts
- * in a fault.
+ * may ask for a commit before they approve, -DLATE=n jobs whose deadline has passed when it is
+ * their turn, -DBATCH=n jobs taken at a time, -DSTOP the server stops at some moment. -DPLANT_…
+ * puts in a fault.
  */
 #ifndef CLIENTS
 #define CLIENTS 2
@@ -30,6 +31,12 @@
 #ifndef WINDOW
 #define WINDOW 0
 #endif
+#ifndef LATE
+#define LATE 0
+#endif
+#ifndef BATCH
+#define BATCH (QUEUE + 1) /* more than there can be */
+#endif
 
 #define VERSIONS (2 * CLIENTS + 2) /* room for what a fault writes */
 
@@ -41,7 +48,7 @@
 #define BITS (3 * CLIENTS)
 
 mtype:job = { Propose, Approve, Commit, Capture };
-mtype:reply = { None, Waiting, Done, Refused, NoQuorum, NotFound, Failed, Busy, Lost };
+mtype:reply = { None, Waiting, Done, Refused, NoQuorum, NotFound, Failed, TooLate, Busy, Lost };
 
 /* The disk. What is written and not synced may be lost, or seen by the next start and lost then. */
 byte log[VERSIONS]; /* by version: the proposal's number and 1 */
@@ -51,6 +58,7 @@ byte checkpoint; /* its version; each is written whole or not at all */
 
 /* The server's memory. */
 chan jobs = [QUEUE] of { mtype:job, byte };
+bool rung; /* the watch `intake` has a version the committer has not seen */
 bool up;
 byte head;                /* what readers see */
 short pending;            /* and of proposals */
@@ -67,6 +75,7 @@ short plan_journal;
 mtype:reply owed[CLIENTS] = None;
 mtype:job owed_to[CLIENTS] = Propose;
 bool owes_capture;
+byte taken; /* jobs, by the last look at the queue */
 
 /* The clients'. */
 byte if_head[CLIENTS];
@@ -77,7 +86,7 @@ bool finished[CLIENTS];
 
 /* What crashes, fails and stops. */
 bool crashed, stop_listener, stop_committer, late;
-byte crashes, failures;
+byte crashes, failures, lates;
 
 /* What was ever visible or acknowledged, and has to stay. */
 byte truth[VERSIONS];
@@ -188,15 +197,19 @@ inline decide(what, p) {
   fi
 }
 
-/* Committer::gather. */
+/* Committer::gather. Who comes too late is told at once. */
 inline gather() {
+  taken = 0;
   do
-  :: jobs ? what, c ->
+  :: taken < BATCH && nempty(jobs) ->
+    jobs ? what, c;
+    taken++;
     if
     :: what == Capture -> owes_capture = true
-    :: else -> decide(what, c)
+    :: what != Capture && lates < LATE -> lates++; tell(c, TooLate)
+    :: what != Capture -> decide(what, c)
     fi
-  :: empty(jobs) -> break
+  :: taken == BATCH || empty(jobs) -> break
   od;
   what = Propose;
   c = 0
@@ -407,22 +420,31 @@ inline start() {
   }
 }
 
+#define batch_is_empty (owed[0] == None && owed[CLIENTS - 1] == None && !owes_capture)
+
 /* Committer::run. */
 inline serve() {
   do
   :: log_broken || journal_broken -> repair()
   :: else ->
+    atomic {
+      rung = false; /* intake.see() */
+      gather()
+    };
     if
-    :: atomic { nempty(jobs) -> gather() };
-      commit()
-    :: empty(jobs) ->
+#ifdef PLANT_LATE_BATCH_SLEEPS
+    :: batch_is_empty ->
+#else
+    :: taken == 0 ->
+#endif
       if
       :: stop_committer -> break
       :: else
       fi;
       /* intake.changed(...) */
 end_idle:
-      nempty(jobs) || stop_committer
+      rung || stop_committer
+    :: else -> commit()
     fi
   od;
   if
@@ -497,6 +519,7 @@ inline crash() {
     head = 0; pending = 0; unsaid = 0; captured = 0;
     plan_head = 0; plan_pending = 0; plan_journal = 0;
     log_broken = false; journal_broken = false; owes_capture = false;
+    rung = false; taken = 0;
     up = false;
     crashed = true;
     crashes++
@@ -531,7 +554,7 @@ proctype Client(byte me) {
       :: else
       fi;
       if
-      :: nfull(jobs) -> jobs ! what, me; reply[me] = Waiting
+      :: nfull(jobs) -> jobs ! what, me; rung = true; reply[me] = Waiting
       :: full(jobs) -> reply[me] = Busy
       fi
     };
@@ -554,6 +577,7 @@ proctype Client(byte me) {
       :: reply[me] == NoQuorum -> assert(!(acknowledged & approved(me))); what = Approve
       :: reply[me] == Refused -> assert(version == 0); finished[me] = true
       :: reply[me] == NotFound -> assert(what == Commit); finished[me] = true
+      :: reply[me] == TooLate -> finished[me] = true
       :: else /* ask again */
       fi;
       reply[me] = None;
@@ -564,13 +588,14 @@ proctype Client(byte me) {
 
 /* Takes a state from the committer and writes a checkpoint of it. */
 proctype Checkpointer() {
-  byte taken;
+  byte attempts;
   do
-  :: atomic { taken == CAPTURES || stop_listener -> break }
+  :: atomic { attempts == CAPTURES || stop_listener -> break }
   :: atomic {
-      up && !stop_listener && taken < CAPTURES && nfull(jobs) ->
-      taken++;
+      up && !stop_listener && attempts < CAPTURES && nfull(jobs) ->
+      attempts++;
       jobs ! Capture, 0;
+      rung = true;
       capture = Waiting
     };
     capture != Waiting;

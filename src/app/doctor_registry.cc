@@ -30,8 +30,8 @@ void examine_registry_files(const config::Config& config, const std::string& dir
   const std::string signers = signers_directory(config, directory);
   const auto names = files::list_directory(signers);
   const auto secrets =
-      names ? std::ranges::count_if(
-                  *names, [](const std::string& name) { return name.ends_with(".pem"); })
+      names ? std::ranges::count_if(*names,
+                                    [](const std::string& name) { return name.ends_with(".pem"); })
             : 0;
   if (secrets == 0) {
     out.push_back({Level::Ok, "signers", "no signer's secret key is on this machine"});

@@ -113,8 +113,8 @@ Result<Change> parse_supersede(const Value& value) {
   if (!inner) return fail(inner.error());
   auto change = parse_change(**inner, Nesting::Superseding);
   if (!change) return fail(std::move(change.error()));
-  return Change{Supersede{*version, std::move(*reason),
-                          std::make_shared<const Change>(std::move(*change))}};
+  return Change{
+      Supersede{*version, std::move(*reason), std::make_shared<const Change>(std::move(*change))}};
 }
 
 Result<Change> parse_change(const Value& value, Nesting nesting) {

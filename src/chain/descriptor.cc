@@ -145,8 +145,7 @@ base::Result<void> check_fields(const Type& type, const base::Value::Map& map) {
     }
     const std::string must_be = problem(*known, value);
     if (!must_be.empty()) {
-      return fail(Code::Malformed,
-                  key + " of a " + std::string(type.name) + " must be " + must_be);
+      return fail(Code::Malformed, key + " of a " + std::string(type.name) + " must be " + must_be);
     }
   }
   return {};
@@ -173,9 +172,9 @@ base::Result<std::string> parse_descriptor_key(std::string_view text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos || !is_descriptor_type(text.substr(0, slash)) ||
       !is_descriptor_id(text.substr(slash + 1))) {
-    return fail(Code::Malformed, "'" + std::string(is_plain_text(text) ? text.substr(0, 2 * kIdChars)
-                                                                       : "?") +
-                                     "' is not TYPE/ID with one of the types " + type_names());
+    return fail(Code::Malformed,
+                "'" + std::string(is_plain_text(text) ? text.substr(0, 2 * kIdChars) : "?") +
+                    "' is not TYPE/ID with one of the types " + type_names());
   }
   return std::string(text);
 }

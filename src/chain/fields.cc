@@ -45,8 +45,8 @@ base::Result<std::string> Fields::text(std::string_view key, std::size_t most_ch
   const base::Value* const value = value_->find(key);
   const std::string* const text = value != nullptr ? value->text() : nullptr;
   if (text == nullptr || text->empty() || text->size() > most_chars || !is_plain_text(*text)) {
-    return fail(wrong(key, "a text of 1 to " + std::to_string(most_chars) +
-                               " bytes without control characters"));
+    return fail(wrong(
+        key, "a text of 1 to " + std::to_string(most_chars) + " bytes without control characters"));
   }
   return *text;
 }

@@ -192,7 +192,7 @@ TEST(FrameLogCrash, AnyOperationMayFailOrBeTheLast) {
   EXPECT_GT(operations, 60U);
   for (const Fault fault : kFaults) {
     for (std::uint64_t at = 0; at < operations && !HasFailure(); ++at) {
-      for (std::uint64_t seed = 1; seed <= 8 && !HasFailure(); ++seed) {
+      for (std::uint64_t seed = 1; seed <= 4 && !HasFailure(); ++seed) {
         History history(seed);
         history.disk().arm(at, fault);
         run_script(history);
@@ -209,7 +209,7 @@ TEST(FrameLogCrash, AnyOperationOfARepairMayFailOrBeTheLast) {
   for (const bool in_empty_segment : {true, false}) {
     for (const Fault fault : kFaults) {
       for (std::uint64_t at = 0; at < 12 && !HasFailure(); ++at) {
-        for (std::uint64_t seed = 1; seed <= 8 && !HasFailure(); ++seed) {
+        for (std::uint64_t seed = 1; seed <= 4 && !HasFailure(); ++seed) {
           History history(seed);
           ASSERT_TRUE(history.open());
           if (!in_empty_segment) history.append(2, 100);
@@ -271,7 +271,7 @@ void run_random(History& history, std::uint64_t seed, std::uint64_t steps) {
 }
 
 TEST(FrameLogCrash, RandomHistoriesKeepWhatWasAcknowledged) {
-  for (std::uint64_t seed = 1; seed <= 1000 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= 500 && !HasFailure(); ++seed) {
     History history(seed);
     run_random(history, seed, 40);
     history.expect_sound("seed " + std::to_string(seed));

@@ -6,7 +6,6 @@
 #include "b3/hash.h"
 #include "base/encoding.h"
 #include "chain/fields.h"
-#include "chain/snapshot.h"
 #include "chain/state.h"
 
 namespace ron::chain {
@@ -53,7 +52,10 @@ std::unexpected<base::Error> does_not_hold(Code code, const std::string& why) {
 
 // The checkpoint, if the key signed it for this log.
 Result<Checkpoint> open_checkpoint(const Proof& proof, std::string_view vkey) {
-  const auto verifier = NoteVerifier::parse(vkey.empty() ? proof.vkey : vkey);
+  if (!vkey.empty() && vkey != proof.vkey) {
+    return fail(Code::InvalidSig, "it was made with another key than the one given");
+  }
+  const auto verifier = NoteVerifier::parse(proof.vkey);
   if (!verifier) return fail(verifier.error());
   const auto text = open_note(proof.checkpoint, std::span(&*verifier, 1));
   if (!text) return fail(text.error());
@@ -61,35 +63,14 @@ Result<Checkpoint> open_checkpoint(const Proof& proof, std::string_view vkey) {
 }
 
 // Those who decided when the version was made: what was said about signers before it.
-Result<State> state_before(const Summary& summary, const Entry& entry) {
+Result<State> state_before(const Summary& summary, const Entry& entry, Signatures signatures) {
   std::vector<std::string> before;
   for (const std::string& bytes : summary.governance_entries) {
     const auto one = decode_entry(base::as_bytes(bytes));
     if (!one) return fail(one.error());
     if (one->version < entry.version) before.push_back(bytes);
   }
-  return State::restore({entry.version - 1, entry.prev}, 0, before, {}, {}, Signatures::Verify);
-}
-
-Result<std::vector<Signer>> check_quorum(const Summary& summary, const Entry& entry,
-                                         const base::ObjectId& hash) {
-  std::vector<Signer> signers;
-  if (entry.version == 0) {
-    if (hash == summary.log) return signers;
-    return does_not_hold(Code::ChainMismatch, "it is another log's genesis");
-  }
-  const auto state = state_before(summary, entry);
-  if (!state) return does_not_hold(state.error().code, state.error().message);
-  const auto payload = decode_payload(base::as_bytes(entry.payload));
-  if (!payload) return does_not_hold(payload.error().code, payload.error().message);
-  const Tally tally = state->tally(payload->change, entry.approvals, entry.at_ms);
-  if (!tally.is_quorum()) return does_not_hold(Code::QuorumFailed, "too few signers approved");
-  const auto genuine = check_signatures(*state, entry, payload->change);
-  if (!genuine) return does_not_hold(genuine.error().code, genuine.error().message);
-  for (const Approval& approval : entry.approvals) {
-    signers.push_back(*state->signer_of(payload->change, approval.signer));
-  }
-  return signers;
+  return State::restore({entry.version - 1, entry.prev}, 0, before, {}, {}, signatures);
 }
 
 }  // namespace
@@ -115,9 +96,9 @@ Result<Proof> parse_proof(std::string_view text) {
   if (text.size() > kMaxProofBytes) return fail(Code::Malformed, "the proof is too large");
   const auto value = base::parse_json(text);
   if (!value) return fail(value.error());
-  const auto fields = Fields::of(
-      *value, "a proof",
-      {"format", "version", "entry", "inclusion", "checkpoint", "vkey", "summary"});
+  const auto fields =
+      Fields::of(*value, "a proof",
+                 {"format", "version", "entry", "inclusion", "checkpoint", "vkey", "summary"});
   if (!fields) return fail(fields.error());
   const auto format = fields->text("format", kProofFormat.size());
   if (!format || *format != kProofFormat) {
@@ -149,6 +130,29 @@ Result<Proof> parse_proof(std::string_view text) {
   return proof;
 }
 
+Result<std::vector<Signer>> check_quorum(const Summary& summary, const Entry& entry,
+                                         const base::ObjectId& hash, Signatures governance) {
+  std::vector<Signer> signers;
+  if (entry.version == 0) {
+    if (hash == summary.log) return signers;
+    return fail(Code::ChainMismatch, "it is another log's genesis");
+  }
+  const auto state = state_before(summary, entry, governance);
+  if (!state) return fail(state.error());
+  const auto payload = decode_payload(base::as_bytes(entry.payload));
+  if (!payload) return fail(payload.error());
+  if (const auto fits = state->check(*payload); !fits) return fail(fits.error());
+  if (const auto in_time = check_times(0, entry); !in_time) return fail(in_time.error());
+  const Tally tally = state->tally(payload->change, entry.approvals, entry.at_ms);
+  if (!tally.is_quorum()) return fail(Code::QuorumFailed, "too few signers approved");
+  const auto genuine = check_signatures(*state, entry, payload->change);
+  if (!genuine) return fail(genuine.error());
+  for (const Approval& approval : entry.approvals) {
+    signers.push_back(*state->signer_of(payload->change, approval.signer));
+  }
+  return signers;
+}
+
 Result<Proven> verify_proof(const Proof& proof, std::string_view vkey) {
   auto checkpoint = open_checkpoint(proof, vkey);
   if (!checkpoint) return does_not_hold(checkpoint.error().code, checkpoint.error().message);
@@ -170,10 +174,13 @@ Result<Proven> verify_proof(const Proof& proof, std::string_view vkey) {
     return does_not_hold(Code::HashMismatch, "the entry is not in the checkpoint's tree");
   }
   const base::ObjectId hash = hash_of(bytes);
-  auto signers = check_quorum(*summary, *entry, hash);
-  if (!signers) return fail(std::move(signers.error()));
-  return Proven{std::move(*entry),      {proof.version, hash}, summary->log,
-                std::move(*checkpoint), std::move(*signers)};
+  auto signers = check_quorum(*summary, *entry, hash, Signatures::Verify);
+  if (!signers) return does_not_hold(signers.error().code, signers.error().message);
+  return Proven{std::move(*entry),
+                {proof.version, hash},
+                summary->log,
+                std::move(*checkpoint),
+                std::move(*signers)};
 }
 
 }  // namespace ron::chain

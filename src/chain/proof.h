@@ -1,6 +1,6 @@
 // Proof: one version with everything it takes to believe it, in a file of its own: the entry, its
-// place in the tree of a signed checkpoint, and how those who approved it came to decide. Its format
-// is docs/registry-format.md.
+// place in the tree of a signed checkpoint, and how those who approved it came to decide. Its
+// format is docs/registry-format.md.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "chain/checkpoint.h"
 #include "chain/entry.h"
+#include "chain/snapshot.h"
 #include "chain/tlog_tree.h"
 
 namespace ron::chain {
@@ -43,6 +44,11 @@ struct Proven {
   Checkpoint checkpoint;
   std::vector<Signer> signers;  // who approved
 };
+// Those who approved the version, if what a checkpoint's summary says about signers makes that a
+// quorum; its version is the summary's at most. The signatures of the summary's own entries are
+// checked if `governance` says so, which takes as long again.
+base::Result<std::vector<Signer>> check_quorum(const Summary& summary, const Entry& entry,
+                                               const base::ObjectId& hash, Signatures governance);
 // Checks all of it with `vkey`; an empty one: with the key in the proof, which then only says that
 // it is sound in itself. Errors say what does not hold.
 base::Result<Proven> verify_proof(const Proof& proof, std::string_view vkey);

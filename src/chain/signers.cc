@@ -29,8 +29,7 @@ base::Result<Signer> parse_signer(const base::Value& value) {
   auth::PublicKey key;
   std::ranges::copy(*raw, key.bytes.begin());
   if (const auto usable = auth::VerifyingKey::make(key); !usable) {
-    return fail(Code::Malformed,
-                "public_key of signer '" + *name + "': " + usable.error().message);
+    return fail(Code::Malformed, "public_key of signer '" + *name + "': " + usable.error().message);
   }
   if (!fields->has("not_after")) return make_signer(std::move(*name), key);
   const auto until_text = fields->text("not_after", kTimeChars);

@@ -27,7 +27,8 @@ base::ObjectId read_hash(base::CborReader& reader) {
 
 std::string encode_descriptors(const State& state) {
   Value::Array descriptors;
-  for (const auto& [key, descriptor] : state.descriptors()) descriptors.push_back(descriptor->value);
+  for (const auto& [key, descriptor] : state.descriptors())
+    descriptors.push_back(descriptor->value);
   Value::Array replaced;
   for (const auto& [key, descriptor] : state.replaced()) {
     replaced.push_back(Value(Value::Array{Value(key), descriptor ? descriptor->value : Value()}));
@@ -132,9 +133,9 @@ base::ObjectId Snapshot::hash() const noexcept { return b3::hash(base::as_bytes(
 Snapshot take_snapshot(const State& state) {
   Snapshot snapshot;
   snapshot.descriptors = encode_descriptors(state);
-  snapshot.summary = encode(Summary{state.head(), state.log(), state.at_ms(),
-                                    state.governance_entries(),
-                                    b3::hash(base::as_bytes(snapshot.descriptors))});
+  snapshot.summary =
+      encode(Summary{state.head(), state.log(), state.at_ms(), state.governance_entries(),
+                     b3::hash(base::as_bytes(snapshot.descriptors))});
   return snapshot;
 }
 
@@ -169,8 +170,9 @@ Result<State> restore(const Snapshot& snapshot, Signatures signatures) {
   }
   auto parts = decode_descriptors(base::as_bytes(snapshot.descriptors));
   if (!parts) return damaged(parts.error().message);
-  auto state = State::restore(summary->head, summary->at_ms, summary->governance_entries,
-                              std::move(parts->descriptors), std::move(parts->replaced), signatures);
+  auto state =
+      State::restore(summary->head, summary->at_ms, summary->governance_entries,
+                     std::move(parts->descriptors), std::move(parts->replaced), signatures);
   if (!state) return damaged(state.error().message);
   if (state->log() != summary->log) return damaged("its genesis is another log's");
   return state;

@@ -187,6 +187,7 @@ Result<void> State::restore_governance(std::string_view bytes, Signatures signat
   if (is_empty() != (entry->version == 0) || (!is_empty() && entry->version <= head_->version)) {
     return fail(Code::Malformed, "the entries about signers are not in order");
   }
+  if (auto good = check_times(at_ms_, *entry); !good) return good;
   if (!is_empty()) {
     if (entry->version != head_->version + 1) undo_ = {};
     head_ = Head{entry->version - 1, entry->prev};

@@ -108,6 +108,9 @@ class State {
   Undo undo_;
 };
 
+// ChainMismatch unless the entry is no older than what was before it, and its proposal had not
+// expired.
+base::Result<void> check_times(std::int64_t before_ms, const Entry& entry);
 // InvalidSig, NotAllowed or RevokedKey unless every approval of the entry is one of `change` by
 // somebody who may give it.
 base::Result<void> check_signatures(const State& state, const Entry& entry, const Change& change);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <algorithm>
 #include <utility>
 
 #include "base/units.h"

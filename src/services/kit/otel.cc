@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <optional>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/value.h"
+#include "http/client.h"
 #include "http/field_list.h"
 #include "runtime/background.h"
 #include "runtime/wait_either.h"

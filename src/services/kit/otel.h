@@ -18,25 +18,33 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+#include "base/ulid.h"
 #include "base/units.h"
-#include "http/client.h"
 #include "http/upstream_address.h"
 #include "observe/log.h"
 #include "observe/span.h"
 #include "observe/span_queue.h"
 #include "platform/host.h"
+#include "platform/random.h"
 #include "platform/task.h"
 #include "platform/tls.h"
 #include "runtime/backoff.h"
+#include "runtime/deadline.h"
+#include "runtime/meter.h"
 #include "runtime/shutdown.h"
 #include "runtime/topology.h"
+#include "runtime/waiting.h"
 #include "runtime/watch.h"
+
+namespace ron::http {
+class Client;
+class ClientResponse;
+}  // namespace ron::http
 
 namespace ron::kit {
 

@@ -16,9 +16,9 @@ Task<Response> make_checkpoint(Core* core, Request* request) {
   const std::uint64_t head = core->views().head()->head.version;
   const auto covering = co_await core->checkpointor().covering(head, request->deadline);
   if (!covering) co_return kit::refuse(*request, covering.error());
-  co_return document(*request, 200,
-                     Value::Map{{"version", (*covering)->checkpoint.version},
-                                {"note", (*covering)->note}});
+  co_return document(
+      *request, 200,
+      Value::Map{{"version", (*covering)->checkpoint.version}, {"note", (*covering)->note}});
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ Checkpointor::Checkpointor(CheckpointorParts parts, std::size_t retention_capaci
       retention_cmd_(*parts_.topology, kRetentionCmd, retention_capacity) {}
 
 bool Checkpointor::is_due(platform::TimePoint last, std::uint64_t wanted) const {
+  if (!parts_.verifier->is_sound()) return false;
   const std::uint64_t head = parts_.views->head()->head.version;
   const CheckpointPtr latest = parts_.store->checkpoints().latest();
   if (!latest) return true;
@@ -55,7 +56,7 @@ Task<void> Checkpointor::run(runtime::Shutdown shutdown) {
   // So that the next start has little to read.
   const CheckpointPtr latest = parts_.store->checkpoints().latest();
   const std::uint64_t head = parts_.views->head()->head.version;
-  if (latest && latest->checkpoint.size() > head) co_return;
+  if ((latest && latest->checkpoint.size() > head) || !parts_.verifier->is_sound()) co_return;
   const Result<void> made = co_await make();
   if (!made) note_failure(made.error());
 }
@@ -92,8 +93,8 @@ Task<Result<void>> Checkpointor::sign(const chain::State* state) {
   const auto root = co_await chain::tree_root(&parts_.store->tree(), version + 1);
   if (!root) co_return fail(root.error());
   // Many descriptors take a while to encode.
-  auto snapshot = co_await parts_.host.blocking.run(
-      [state = *state] { return chain::take_snapshot(state); });
+  auto snapshot =
+      co_await parts_.host.blocking.run([state = *state] { return chain::take_snapshot(state); });
   if (!snapshot) co_return fail(std::move(snapshot.error()));
   const chain::NoteSigner& signer = parts_.store->signer();
   chain::Checkpoint checkpoint{
@@ -147,8 +148,8 @@ Task<Result<CheckpointPtr>> Checkpointor::covering(std::uint64_t version,
     wanted_.set(version + 1);
     const runtime::Waited waited = co_await checkpointed.changed(deadline, {});
     if (waited == runtime::Waited::TimedOut) {
-      co_return fail(Code::Timeout, "no checkpoint covers version " + std::to_string(version) +
-                                        " yet");
+      co_return fail(Code::Timeout,
+                     "no checkpoint covers version " + std::to_string(version) + " yet");
     }
     checkpointed.see();
   }

@@ -1,9 +1,11 @@
 // Checkpointor and retention: sign what the log says, keep the state with it, and then remove what
 // nobody needs any more.
 //
-// A checkpoint promises less before anything is removed: it says below which version entries may be
-// gone, and only when it is durable are whole segments below that unlinked. That version is an older
-// checkpoint's, whose state is kept, so that what is left can still be verified.
+// Nothing is signed before what a start found was verified: a signature is never put under a forged
+// version, and what lies behind it is not looked at again. A checkpoint promises less before
+// anything is removed: it says below which version entries may be gone, and only when it is durable
+// are whole segments below that unlinked. That version is an older checkpoint's, whose state is
+// kept, so that what is left can still be verified.
 #pragma once
 
 #include <atomic>
@@ -21,12 +23,11 @@
 #include "runtime/watch.h"
 #include "services/registry/committer.h"
 #include "services/registry/config.h"
+#include "services/registry/deep_verifier.h"
 #include "services/registry/store.h"
 #include "services/registry/views.h"
 
 namespace ron::registry {
-
-using SettingsWatch = runtime::Watch<std::shared_ptr<const RegistryConfig>>;
 
 // All of it outlives it.
 struct CheckpointorParts {
@@ -35,6 +36,7 @@ struct CheckpointorParts {
   Store* store;
   Views* views;
   Committer* committer;
+  const DeepVerifier* verifier;
   SettingsWatch* settings;
   observe::Log log;
 };

@@ -1,11 +1,10 @@
 #include "services/registry/checkpoints.h"
 
 #include <algorithm>
-#include <charconv>
 #include <mutex>
 #include <utility>
 
-#include "chain/proof.h"
+#include "chain/checkpoint_files.h"
 #include "services/registry/wires.h"
 #include "volume/files.h"
 
@@ -17,38 +16,13 @@ using base::fail;
 using base::Result;
 using platform::Task;
 
-constexpr std::size_t kDigits = 20;
-constexpr std::string_view kNote = ".note";
-constexpr std::string_view kState = ".state";
-constexpr std::size_t kMaxSnapshotBytes = 512 * base::kMiB;
 // In the window that retention keeps: how finely it can be pruned.
 constexpr std::uint64_t kSnapshotsInWindow = 8;
 
-std::string file_name(std::uint64_t version, std::string_view suffix) {
-  std::string digits = std::to_string(version);
-  return std::string(kDigits - digits.size(), '0') + digits + std::string(suffix);
-}
-
-std::optional<std::uint64_t> parse_name(std::string_view name, std::string_view suffix) {
-  if (name.size() != kDigits + suffix.size() || !name.ends_with(suffix)) return std::nullopt;
-  std::uint64_t version = 0;
-  const char* const end = name.data() + kDigits;
-  const auto [stop, status] = std::from_chars(name.data(), end, version);
-  if (status != std::errc{} || stop != end) return std::nullopt;
-  return version;
-}
-
-// The key is known by itself; its name is what the checkpoint says, and the log has to confirm it.
-Result<chain::Checkpoint> open_checkpoint(std::string_view note, const auth::PublicKey& key) {
+Result<chain::Checkpoint> read_checkpoint(std::string_view note) {
   const auto parsed = chain::parse_note(note);
   if (!parsed) return fail(parsed.error());
-  auto checkpoint = chain::parse_checkpoint(parsed->text);
-  if (!checkpoint) return fail(std::move(checkpoint.error()));
-  const auto verifier = chain::NoteVerifier::make(checkpoint->origin, key);
-  if (!verifier) return fail(verifier.error());
-  const auto text = chain::open_note(note, std::span(&*verifier, 1));
-  if (!text) return fail(text.error());
-  return checkpoint;
+  return chain::parse_checkpoint(parsed->text);
 }
 
 }  // namespace
@@ -57,15 +31,7 @@ Checkpoints::Checkpoints(platform::Disk* disk, std::string directory)
     : disk_(disk), directory_(std::move(directory)), lock_(kCheckpointsLock) {}
 
 Task<Result<std::string>> Checkpoints::read_file(std::string name, std::size_t most) const {
-  auto file = co_await disk_->open(directory_ + "/" + name,
-                                   {platform::OpenMode::ReadExisting, false});
-  if (!file) co_return fail(std::move(file.error()));
-  const auto size = co_await (*file)->size();
-  if (!size) co_return fail(size.error());
-  if (*size > most) co_return fail(Code::IntegrityFail, name + " is too large");
-  auto bytes = co_await (*file)->read_at(0, base::Buffer(*size));
-  if (!bytes) co_return fail(std::move(bytes.error()));
-  co_return std::string(base::as_text(bytes->view()));
+  return chain::read_whole_file(disk_, directory_ + "/" + name, most);
 }
 
 Task<Result<std::optional<Checkpoints::Base>>> Checkpoints::open(auth::PublicKey key) {
@@ -74,28 +40,29 @@ Task<Result<std::optional<Checkpoints::Base>>> Checkpoints::open(auth::PublicKey
   std::vector<Item> items;
   std::string trouble;
   for (const platform::DirectoryEntry& entry : *names) {
-    const auto version = parse_name(entry.name, kNote);
+    const auto version = chain::parse_checkpoint_file(entry.name, chain::kNoteSuffix);
     if (!version) continue;
     auto note = co_await read_file(entry.name, chain::kMaxNoteBytes);
     if (!note) co_return fail(note.error());
-    auto checkpoint = open_checkpoint(*note, key);
+    auto checkpoint = read_checkpoint(*note);
     if (!checkpoint || checkpoint->version != *version) {
       trouble = entry.name + ": " +
                 (checkpoint ? "it is of another version" : checkpoint.error().message);
       continue;
     }
     const bool has_state = std::ranges::any_of(*names, [&](const auto& other) {
-      return parse_name(other.name, kState) == *version;
+      return chain::parse_checkpoint_file(other.name, chain::kStateSuffix) == *version;
     });
     items.push_back({std::make_shared<const SignedCheckpoint>(
                          SignedCheckpoint{std::move(*checkpoint), std::move(*note), 0}),
                      has_state});
   }
-  std::ranges::sort(items, {}, [](const Item& item) { return item.checkpoint->checkpoint.version; });
+  std::ranges::sort(items, {},
+                    [](const Item& item) { return item.checkpoint->checkpoint.version; });
   std::optional<Base> base;
   for (auto it = items.rbegin(); it != items.rend() && !base; ++it) {
     if (!it->has_state) continue;
-    auto restored = co_await restore(it->checkpoint);
+    auto restored = co_await restore(it->checkpoint, key);
     if (restored) {
       base = std::move(*restored);
     } else {
@@ -111,24 +78,20 @@ Task<Result<std::optional<Checkpoints::Base>>> Checkpoints::open(auth::PublicKey
   co_return base;
 }
 
-Task<Result<Checkpoints::Base>> Checkpoints::restore(CheckpointPtr checkpoint) const {
+Task<Result<Checkpoints::Base>> Checkpoints::restore(CheckpointPtr checkpoint,
+                                                     auth::PublicKey key) const {
+  const auto genuine = chain::open_checkpoint(checkpoint->note, key);
+  if (!genuine) co_return fail(genuine.error());
   const auto snapshot = co_await read_snapshot(checkpoint->checkpoint.version);
   if (!snapshot) co_return fail(snapshot.error());
-  if (snapshot->hash() != checkpoint->checkpoint.state) {
-    co_return fail(Code::IntegrityFail, "the state is not what the signed checkpoint says");
-  }
-  auto state = chain::restore(*snapshot, chain::Signatures::Trust);
+  auto state = chain::open_snapshot(*snapshot, checkpoint->checkpoint, chain::Signatures::Trust);
   if (!state) co_return fail(std::move(state.error()));
-  const chain::Head head{checkpoint->checkpoint.version, checkpoint->checkpoint.hash};
-  if (state->head() != head || chain::log_origin(state->log()) != checkpoint->checkpoint.origin) {
-    co_return fail(Code::IntegrityFail, "the state is of another version or log");
-  }
   co_return Base{std::move(checkpoint), std::move(*state)};
 }
 
 Task<Result<chain::Snapshot>> Checkpoints::read_snapshot(std::uint64_t version) const {
-  const std::string name = file_name(version, kState);
-  const auto bytes = co_await read_file(name, kMaxSnapshotBytes);
+  const std::string name = chain::checkpoint_file(version, chain::kStateSuffix);
+  const auto bytes = co_await read_file(name, chain::kMaxSnapshotBytes);
   if (!bytes) co_return fail(bytes.error());
   auto snapshot = chain::decode_snapshot(base::as_bytes(*bytes));
   if (!snapshot) co_return fail(Code::IntegrityFail, name + ": " + snapshot.error().message);
@@ -138,12 +101,11 @@ Task<Result<chain::Snapshot>> Checkpoints::read_snapshot(std::uint64_t version) 
 Task<Result<void>> Checkpoints::add(SignedCheckpoint signed_one, const chain::Snapshot* snapshot) {
   const std::uint64_t version = signed_one.checkpoint.version;
   const std::string state = chain::encode(*snapshot);
-  Result<void> done =
-      co_await volume::replace_file(disk_, directory_, file_name(version, kState),
-                                    state);
+  Result<void> done = co_await volume::replace_file(
+      disk_, directory_, chain::checkpoint_file(version, chain::kStateSuffix), state);
   if (!done) co_return done;
-  done = co_await volume::replace_file(disk_, directory_, file_name(version, kNote),
-                                       signed_one.note);
+  done = co_await volume::replace_file(
+      disk_, directory_, chain::checkpoint_file(version, chain::kNoteSuffix), signed_one.note);
   if (!done) co_return done;
   const std::lock_guard lock(lock_);
   std::erase_if(items_, [version](const Item& item) {
@@ -170,12 +132,13 @@ Task<void> Checkpoints::tidy(std::uint64_t first, std::uint64_t keep) {
         last_kept = version;
       } else {
         item.has_state = false;
-        unneeded.push_back(file_name(version, kState));
+        unneeded.push_back(chain::checkpoint_file(version, chain::kStateSuffix));
       }
       --newer;
     }
     while (items_.size() > kMost && !items_.front().has_state) {
-      unneeded.push_back(file_name(items_.front().checkpoint->checkpoint.version, kNote));
+      unneeded.push_back(chain::checkpoint_file(items_.front().checkpoint->checkpoint.version,
+                                                chain::kNoteSuffix));
       items_.erase(items_.begin());
     }
   }
@@ -197,8 +160,9 @@ CheckpointPtr Checkpoints::latest() const {
 
 CheckpointPtr Checkpoints::covering(std::uint64_t version) const {
   const std::lock_guard lock(lock_);
-  const auto found = std::ranges::find_if(
-      items_, [version](const Item& item) { return item.checkpoint->checkpoint.version >= version; });
+  const auto found = std::ranges::find_if(items_, [version](const Item& item) {
+    return item.checkpoint->checkpoint.version >= version;
+  });
   return found == items_.end() ? nullptr : found->checkpoint;
 }
 

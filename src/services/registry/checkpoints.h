@@ -31,7 +31,7 @@ using CheckpointPtr = std::shared_ptr<const SignedCheckpoint>;
 // Opened and added to by one task at a time; the list is read from any core.
 class Checkpoints {
  public:
-  static constexpr std::size_t kMost = 4096;       // notes
+  static constexpr std::size_t kMost = 4096;        // notes
   static constexpr std::size_t kSnapshotsKept = 2;  // besides the one a pruned log begins with
 
   Checkpoints(platform::Disk* disk, std::string directory);
@@ -41,7 +41,8 @@ class Checkpoints {
     CheckpointPtr checkpoint;
     chain::State state;
   };
-  // Reads the list. Nothing: there is none yet. IntegrityFail: there are some, and none is whole.
+  // Reads the list, and checks the signature of the one it starts from: `key`'s. Nothing: there is
+  // none yet. IntegrityFail: there are some, and none is whole.
   platform::Task<base::Result<std::optional<Base>>> open(auth::PublicKey key);
 
   // Both files, durably; then it is the latest. Not cancel-safe: do it again.
@@ -67,7 +68,7 @@ class Checkpoints {
   };
 
   platform::Task<base::Result<std::string>> read_file(std::string name, std::size_t most) const;
-  platform::Task<base::Result<Base>> restore(CheckpointPtr checkpoint) const;
+  platform::Task<base::Result<Base>> restore(CheckpointPtr checkpoint, auth::PublicKey key) const;
 
   platform::Disk* disk_;
   const std::string directory_;

@@ -40,13 +40,14 @@ Committer::Committer(CommitterParts parts, CommitterCapacities capacities)
       syncs_(parts_.topology->meters().counter(metrics::kSyncs)),
       cas_failures_(parts_.topology->meters().counter(metrics::kCommitCasFail)),
       backoffs_(parts_.topology->meters().counter(metrics::kStorageBackoff, {"commit"})) {
+  for (std::size_t i = 0; i < refused_.size(); ++i) {
+    refused_[i] = &parts_.topology->meters().counter(metrics::kRefused, {metrics::kActions[i]});
+  }
   proposals_.on_queued([this] { ring(); });
   approvals_.on_queued([this] { ring(); });
 }
 
-void Committer::ring() noexcept {
-  intake_.set(rings_.fetch_add(1, std::memory_order_relaxed) + 1);
-}
+void Committer::ring() noexcept { intake_.set(rings_.fetch_add(1, std::memory_order_relaxed) + 1); }
 
 base::Duration Committer::writing_for() const noexcept {
   const std::int64_t began = write_began_ns_.load(std::memory_order_relaxed);
@@ -54,17 +55,16 @@ base::Duration Committer::writing_for() const noexcept {
   return parts_.host.clock.monotonic().time_since_epoch() - base::Duration(began);
 }
 
-// A run that was aborted in a write does not know what came of it: the repair finds out.
+// A run that was aborted in a write does not know what came of it: the repair undoes it.
 Task<void> Committer::run(runtime::Shutdown shutdown) {
   auto intake = intake_.subscribe();
   undo();
-  journal_live_from_ = parts_.journal->first();
-  if (write_began_ns_.exchange(0) != 0) log_broken_ = journal_broken_ = true;
+  if (journal_live_from_ == 0) journal_live_from_ = parts_.journal->first();
   for (;;) {
     intake.see();
-    // Asked before the queues are: what was queued before the stop is answered.
+// Asked before the queues are: what was queued before the stop is answered.
     const bool is_last = shutdown.requested();
-    if (log_broken_ || journal_broken_) co_await repair(shutdown);
+    if (needs_repair()) co_await repair(shutdown);
     Batch batch = gather();
     if (!batch.is_empty()) {
       co_await commit(&batch);
@@ -73,12 +73,11 @@ Task<void> Committer::run(runtime::Shutdown shutdown) {
     if (is_last) break;
     co_await intake.changed(next_sweep(), shutdown);
   }
-  co_await write_gone();
+  if (!gone_.empty() && !needs_repair()) co_await write_journal({});
 }
 
 runtime::Deadline Committer::next_sweep() const {
-  const auto expiry = planner_.next_expiry_ms();
-  return expiry ? runtime::Deadline::in(kSweepEvery) : runtime::Deadline();
+  return planner_.has_pending() ? runtime::Deadline::in(kSweepEvery) : runtime::Deadline();
 }
 
 base::Ulid Committer::new_id() {
@@ -89,7 +88,7 @@ base::Ulid Committer::new_id() {
 Committer::Batch Committer::gather() {
   Batch batch;
   planner_.expire(parts_.host.clock.unix_ms(), batch.plan);
-  for (std::size_t taken = 0; taken < kBatchJobs; ++taken) {
+  while (batch.taken < kBatchJobs && batch.plan.bytes < kBatchBytes) {
     auto approval = approvals_.try_take();
     if (approval) take(std::move(std::get<ApproveJob>(*approval)), batch);
     auto proposal = proposals_.try_take();
@@ -97,6 +96,7 @@ Committer::Batch Committer::gather() {
       std::visit([&](auto& job) { take(std::move(job), batch); }, *proposal);
     }
     if (!approval && !proposal) break;
+    batch.taken += (approval ? 1 : 0) + (proposal ? 1 : 0);
   }
   return batch;
 }
@@ -114,20 +114,19 @@ bool Committer::is_wanted(J& job) {
 }
 
 template <class T>
-void Committer::answer_later(Batch& batch, runtime::OneshotSender<Result<T>> reply,
-                             Result<T> result) {
-  batch.answers.emplace_back(
-      [to = std::move(reply), result = std::move(result)](const base::Error* failed) mutable {
-        std::move(to).send(failed == nullptr ? std::move(result) : base::fail(*failed));
-      });
+Committer::Answer Committer::answer_later(runtime::OneshotSender<Result<T>> reply,
+                                          Result<T> result) {
+  return [to = std::move(reply), result = std::move(result)](const base::Error* failed) mutable {
+    std::move(to).send(failed == nullptr ? std::move(result) : base::fail(*failed));
+  };
 }
 
-void Committer::note_refusal(std::string_view action, const std::string& proposal,
-                             const std::string& signer, const Origin& origin,
-                             const base::Error& why) {
-  parts_.topology->meters().counter(metrics::kRefused, {action}).add();
+void Committer::note_refusal(Action action, const std::string& proposal, const std::string& signer,
+                             const Origin& origin, const base::Error& why) {
+  const auto index = static_cast<std::size_t>(action);
+  refused_[index]->add();
   parts_.events->send({.kind = EventKind::Refused,
-                       .action = std::string(action),
+                       .action = std::string(metrics::kActions[index]),
                        .proposal = proposal,
                        .signer = signer,
                        .code = std::string(why.name()),
@@ -139,8 +138,8 @@ void Committer::take(ProposeJob job, Batch& batch) {
   if (!is_wanted(job)) return;
   auto reply = std::move(*job.reply);
   auto result = planner_.propose(job, new_id(), parts_.host.clock.unix_ms(), batch.plan);
-  if (!result) note_refusal("propose", "", "", job.origin, result.error());
-  answer_later<Proposal>(batch, std::move(reply), std::move(result));
+  if (!result) note_refusal(Action::Propose, "", "", job.origin, result.error());
+  batch.answers.push_back(answer_later<Proposal>(std::move(reply), std::move(result)));
 }
 
 void Committer::take(ApproveJob job, Batch& batch) {
@@ -148,8 +147,8 @@ void Committer::take(ApproveJob job, Batch& batch) {
   auto reply = std::move(*job.reply);
   const std::string signer = job.approval.signer;
   auto result = planner_.approve(job, parts_.host.clock.unix_ms(), batch.plan);
-  if (!result) note_refusal("approve", job.id, signer, job.origin, result.error());
-  answer_later<Approved>(batch, std::move(reply), std::move(result));
+  if (!result) note_refusal(Action::Approve, job.id, signer, job.origin, result.error());
+  batch.answers.push_back(answer_later<Approved>(std::move(reply), std::move(result)));
 }
 
 void Committer::take(CommitJob job, Batch& batch) {
@@ -158,9 +157,9 @@ void Committer::take(CommitJob job, Batch& batch) {
   auto result = planner_.commit(job, parts_.host.clock.unix_ms(), batch.plan);
   if (!result) {
     if (result.error().code == Code::ChainMismatch) cas_failures_.add();
-    note_refusal("commit", job.id, "", job.origin, result.error());
+    note_refusal(Action::Commit, job.id, "", job.origin, result.error());
   }
-  answer_later<CommittedAs>(batch, std::move(reply), std::move(result));
+  batch.committed.push_back(answer_later<CommittedAs>(std::move(reply), std::move(result)));
 }
 
 // The state as it is after the batch.
@@ -171,63 +170,60 @@ void Committer::take(CaptureJob job, Batch& batch) {
 // The journal comes first: a commit of this batch may rest on an approval of this batch.
 Task<void> Committer::commit(Batch* batch) {
   Plan& plan = batch->plan;
-  write_began_ns_.store(parts_.host.clock.monotonic().time_since_epoch().count());
-  Result<void> done = co_await write_journal(std::move(plan.journal));
-  if (done) {
+  Result<void> journaled;
+  if (!plan.journal.empty() || gone_.size() >= kMostGone) {
+    journaled = co_await write_journal(std::move(plan.journal));
+  }
+  Result<void> logged = journaled;
+  if (journaled) {
     parts_.views->publish(plan.pending);
-    done = co_await write_log(&plan);
+    logged = co_await write_log(&plan);
   }
-  write_began_ns_.store(0);
-  if (!done) {
-    undo();
-    const base::Error failed = not_durable(done.error());
-    for (Answer& answer : batch->answers) answer(&failed);
-    for (Capture& capture : batch->captures) std::move(capture).send(base::fail(failed));
-    co_return;
-  }
-  publish(plan);
-  for (Answer& answer : batch->answers) answer(nullptr);
-  co_await answer_captures(std::move(batch->captures));
-  co_await tidy_journal();
+  if (logged) parts_.views->publish(plan.versions);
+  if (!logged) undo();
+  announce(plan, journaled.has_value(), logged.has_value());
+  answer_all(batch->answers, journaled);
+  answer_all(batch->committed, logged);
+  co_await answer_captures(std::move(batch->captures), logged);
+  if (logged) co_await tidy_journal();
 }
 
-void Committer::publish(Plan& plan) {
-  parts_.views->publish(plan.versions);
+void Committer::answer_all(std::vector<Answer>& answers, const Result<void>& done) {
+  const base::Error failed = done ? base::Error() : not_durable(done.error());
+  for (Answer& answer : answers) answer(done ? nullptr : &failed);
+}
+
+// What became durable is told, and nothing else.
+void Committer::announce(Plan& plan, bool is_journaled, bool is_logged) {
+  for (RegistryEvent& event : plan.events) {
+    const bool is_durable = event.kind == EventKind::Committed ? is_logged : is_journaled;
+    if (is_durable) parts_.events->send(std::move(event));
+  }
+  if (!is_logged) return;
   commits_.add(plan.versions.size());
-  for (RegistryEvent& event : plan.events) parts_.events->send(std::move(event));
   for (const Version& version : plan.versions) {
     gone_.emplace_back(version.entry.proposal.text());
     parts_.committed->send({version.entry.version, version.hash});
   }
 }
 
-Task<void> Committer::answer_captures(std::vector<Capture> captures) {
+Task<void> Committer::answer_captures(std::vector<Capture> captures, Result<void> done) {
   if (captures.empty()) co_return;
   const chain::State state = parts_.views->durable_state();
-  const Result<void> written = co_await write_gone();
+  if (done && !gone_.empty()) done = co_await write_journal({});
   for (Capture& capture : captures) {
-    if (written) {
+    if (done) {
       std::move(capture).send(state);
     } else {
-      std::move(capture).send(base::fail(written.error()));
+      std::move(capture).send(base::fail(done.error()));
     }
   }
 }
 
-Task<Result<void>> Committer::write_gone() {
-  if (gone_.empty()) co_return Result<void>();
-  std::vector<std::string> none;
-  none.push_back(journal_gone(gone_.back()));
-  gone_.pop_back();
-  co_return co_await write_journal(std::move(none));
-}
-
-// With what is gone since the last time.
 Task<Result<void>> Committer::write_journal(std::vector<std::string> frames) {
-  if (frames.empty()) co_return Result<void>();
   for (const std::string& id : gone_) frames.push_back(journal_gone(id));
+  const Writing writing(*this);
   const Result<void> written = co_await parts_.journal->append(std::move(frames));
-  journal_broken_ = !written;
   if (!written) co_return written;
   syncs_.add();
   gone_.clear();
@@ -244,22 +240,30 @@ Task<Result<void>> Committer::write_log(Plan* plan) {
     frames.push_back(version.bytes);
     leaves.push_back(chain::leaf_hash(base::as_bytes(version.bytes)));
   }
+  const Writing writing(*this);
   const Result<void> written = co_await parts_.log->append(std::move(frames));
-  log_broken_ = !written;
   if (!written) co_return written;
   syncs_.add();
   parts_.tree->append(leaves);
   co_return written;
 }
 
-// Says once more what is pending and drops all that was said before.
+// Says once more what is pending, in portions, and drops all that was said before.
 Task<void> Committer::tidy_journal() {
   const std::uint64_t frames = parts_.journal->next() - journal_live_from_;
   if (frames < kJournalFrames || frames < 4 * planner_.pending().size()) co_return;
-  std::vector<std::string> live;
-  live.reserve(planner_.pending().size());
-  for (const auto& [id, proposal] : planner_.pending()) live.push_back(journal_proposal(proposal));
   const std::uint64_t from = parts_.journal->next();
+  std::vector<std::string> live;
+  std::size_t bytes = 0;
+  // Only this task changes what is pending.
+  for (const auto& [id, proposal] : planner_.pending()) {
+    live.push_back(journal_proposal(proposal));
+    bytes += live.back().size();
+    if (bytes < kBatchBytes) continue;
+    const Result<void> written = co_await write_journal(std::exchange(live, {}));
+    if (!written) co_return;
+    bytes = 0;
+  }
   const Result<void> written = co_await write_journal(std::move(live));
   if (!written) co_return;
   journal_live_from_ = from;
@@ -275,16 +279,10 @@ void Committer::undo() {
 Task<void> Committer::repair(runtime::Shutdown shutdown) {
   broken_.store(true, std::memory_order_relaxed);
   const runtime::Backoff backoff;
-  for (std::uint32_t attempt = 0; log_broken_ || journal_broken_; ++attempt) {
-    if (log_broken_) {
-      const Result<void> repaired = co_await parts_.log->repair();
-      log_broken_ = !repaired;
-    }
-    if (journal_broken_) {
-      const Result<void> repaired = co_await parts_.journal->repair();
-      journal_broken_ = !repaired;
-    }
-    if (!log_broken_ && !journal_broken_) break;
+  for (std::uint32_t attempt = 0; needs_repair(); ++attempt) {
+    if (parts_.log->needs_repair()) co_await parts_.log->repair();
+    if (parts_.journal->needs_repair()) co_await parts_.journal->repair();
+    if (!needs_repair()) break;
     gather();  // everybody is told
     if (shutdown.requested()) co_return;
     backoffs_.add();

@@ -6,6 +6,7 @@
 // repaired before the next one.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -56,12 +57,21 @@ class Committer {
   [[nodiscard]] kit::WorkQueue<ApprovalJob>& approvals() noexcept { return approvals_; }
   // After a send. Any core.
   void ring() noexcept;
+  // Counted and audited as its own refusals are: of an approval that never came to it. Any core.
+  void note_refused_approval(const std::string& proposal, const std::string& signer,
+                             const Origin& origin, const base::Error& why) {
+    note_refusal(Action::Approve, proposal, signer, origin, why);
+  }
+  void note_refused_proposal(const Origin& origin, const base::Error& why) {
+    note_refusal(Action::Propose, "", "", origin, why);
+  }
 
-  // Before run(): what was committed lately, and the rules; those may also change while it runs, on
-  // its executor.
+  // Before run(): what was committed lately, which of it the journal still has, and the rules;
+  // those may also change while it runs, on its executor.
   void add_recent(std::string_view proposal, const chain::Head& head) {
     planner_.add_recent(proposal, head);
   }
+  void add_gone(std::string proposal) { gone_.push_back(std::move(proposal)); }
   void set_rules(ProposalRules rules) noexcept { planner_.set_rules(rules); }
 
   // Until a stop is requested and nothing is queued. An aborted or failed run may be followed by
@@ -75,20 +85,40 @@ class Committer {
 
  private:
   static constexpr std::size_t kBatchJobs = 256;
+  // Nothing more is taken beyond this: with the job at hand it still fits what a log takes at once.
+  static constexpr std::size_t kBatchBytes = 8 * base::kMiB;
+  static_assert(kBatchBytes + 2 * chain::kMaxEntryBytes < chain::kMaxBatchBytes);
   // Frames beyond which the journal is written anew, unless most of it is live.
   static constexpr std::uint64_t kJournalFrames = 4096;
+  // Commits of which the journal need not hear at once.
+  static constexpr std::size_t kMostGone = 8192;
 
   // Tells one client what came of its job, or why nothing did.
   using Answer = std::move_only_function<void(const base::Error*)>;
   using Capture = runtime::OneshotSender<base::Result<chain::State>>;
   struct Batch {
     Plan plan;
-    std::vector<Answer> answers;
+    std::size_t taken = 0;          // jobs, those that nobody wants any more included
+    std::vector<Answer> answers;    // to what the journal has to keep
+    std::vector<Answer> committed;  // to what the log has to
     std::vector<Capture> captures;
 
-    [[nodiscard]] bool is_empty() const noexcept {
-      return plan.is_empty() && answers.empty() && captures.empty();
+    [[nodiscard]] bool is_empty() const noexcept { return taken == 0 && plan.is_empty(); }
+  };
+
+  // While it lives a write is under way.
+  class Writing {
+   public:
+    explicit Writing(Committer& owner) noexcept : owner_(owner) {
+      const auto now = owner_.parts_.host.clock.monotonic().time_since_epoch();
+      owner_.write_began_ns_.store(now.count(), std::memory_order_relaxed);
     }
+    Writing(const Writing&) = delete;
+    Writing& operator=(const Writing&) = delete;
+    ~Writing() { owner_.write_began_ns_.store(0, std::memory_order_relaxed); }
+
+   private:
+    Committer& owner_;
   };
 
   Batch gather();
@@ -99,20 +129,25 @@ class Committer {
   template <class J>
   bool is_wanted(J& job);
   template <class T>
-  void answer_later(Batch& batch, runtime::OneshotSender<base::Result<T>> reply,
-                    base::Result<T> result);
-  void note_refusal(std::string_view action, const std::string& proposal, const std::string& signer,
+  static Answer answer_later(runtime::OneshotSender<base::Result<T>> reply, base::Result<T> result);
+  // One of metrics::kActions.
+  enum class Action : std::uint8_t { Propose, Approve, Commit };
+  void note_refusal(Action action, const std::string& proposal, const std::string& signer,
                     const Origin& origin, const base::Error& why);
 
   platform::Task<void> commit(Batch* batch);
+  // With what is gone since the last time.
   platform::Task<base::Result<void>> write_journal(std::vector<std::string> frames);
-  platform::Task<base::Result<void>> write_gone();
   platform::Task<base::Result<void>> write_log(Plan* plan);
-  void publish(Plan& plan);
-  platform::Task<void> answer_captures(std::vector<Capture> captures);
+  static void answer_all(std::vector<Answer>& answers, const base::Result<void>& done);
+  void announce(Plan& plan, bool is_journaled, bool is_logged);
+  platform::Task<void> answer_captures(std::vector<Capture> captures, base::Result<void> done);
   platform::Task<void> tidy_journal();
   platform::Task<void> repair(runtime::Shutdown shutdown);
   void undo();
+  [[nodiscard]] bool needs_repair() const noexcept {
+    return parts_.log->needs_repair() || parts_.journal->needs_repair();
+  }
   base::Ulid new_id();
   [[nodiscard]] runtime::Deadline next_sweep() const;
 
@@ -122,17 +157,16 @@ class Committer {
   runtime::Watch<std::uint64_t> intake_;
   std::atomic<std::uint64_t> rings_ = 0;
   Planner planner_;
-  std::vector<std::string> gone_;      // committed, and the journal does not say so yet
-  std::uint64_t journal_live_from_ = 0;  // frames below it say nothing that counts
+  std::vector<std::string> gone_;        // committed, and the journal does not say so yet
+  std::uint64_t journal_live_from_ = 0;  // frames below it say nothing that counts; 0: nobody knows
   std::atomic<std::int64_t> write_began_ns_ = 0;  // 0: no write is under way
   std::atomic<bool> broken_ = false;
-  bool log_broken_ = false;
-  bool journal_broken_ = false;
   platform::FastRandom jitter_;
   runtime::Counter& commits_;
   runtime::Counter& syncs_;
   runtime::Counter& cas_failures_;
   runtime::Counter& backoffs_;
+  std::array<runtime::Counter*, 3> refused_{};  // by Action
 };
 
 }  // namespace ron::registry

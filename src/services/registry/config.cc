@@ -17,8 +17,8 @@ config::Group<LogConfig> log_keys() {
       config::count_key("checkpoint_versions", &C::checkpoint_versions, "10000",
                         {.min = "1", .max = "1000000"}, Reload::Hot,
                         "and after so many versions, so that a start has little to read"),
-      config::size_key("segment_bytes", &C::segment_bytes, "16MiB",
-                       {.min = "64KiB", .max = "1GiB"}, Reload::Restart,
+      config::size_key("segment_bytes", &C::segment_bytes, "16MiB", {.min = "64KiB", .max = "1GiB"},
+                       Reload::Restart,
                        "a file of the log is closed once it is that large; pruning removes whole "
                        "files"),
       config::duration_key("slow_after", &C::slow_after, "1s", {.min = "10ms", .max = "1m"},
@@ -46,9 +46,32 @@ config::Group<OtelConfig> otel_keys() {
   return group;
 }
 
+base::Result<std::optional<chain::SignerSet>> parse_signers(const RegistryConfig& config) {
+  if (config.genesis_signers.empty()) return std::nullopt;
+  std::vector<chain::Signer> signers;
+  for (const std::string& text : config.genesis_signers) {
+    const std::size_t equals = text.find('=');
+    const auto key = auth::parse_public_key(
+        equals == std::string::npos ? "" : std::string_view(text).substr(equals + 1));
+    if (!key) return base::fail(key.error());
+    signers.push_back(chain::make_signer(text.substr(0, equals), *key));
+  }
+  const std::uint64_t threshold =
+      config.genesis_threshold != 0 ? config.genesis_threshold : signers.size() - 1;
+  auto set = chain::make_signer_set(threshold, std::move(signers));
+  if (!set) return base::fail(std::move(set.error()));
+  return std::move(*set);
+}
+
 void add_own_keys(config::Group<RegistryConfig>& group) {
   using C = RegistryConfig;
   group.include(&C::storage, log_keys(), "storage.");
+  group.add(config::text_list_key(
+      "genesis.signers", &C::genesis_signers, "[]", {.max = "64"}, Reload::Restart,
+      "NAME=KEY, the base64 of each first signer's public key, for a log that begins; empty: three "
+      "keys are made"));
+  group.add(config::count_key("genesis.threshold", &C::genesis_threshold, "0", {.max = "63"},
+                              Reload::Restart, "how many of them have to approve; 0: all but one"));
   group.add(config::duration_key("proposals.ttl", &C::proposals_ttl, "24h",
                                  {.min = "1s", .max = "365d"}, Reload::Hot,
                                  "a proposal that is not committed by then has expired"));
@@ -86,10 +109,18 @@ config::Group<RegistryConfig> keys() {
   config::Group<RegistryConfig> group;
   group.include(kit::service_keys({.bind = "127.0.0.1:8083", .admin = "127.0.0.1:9083"}));
   add_own_keys(group);
+  group.check([](const RegistryConfig& config, config::Problems& problems) {
+    const auto signers = parse_signers(config);
+    if (!signers) problems.add("genesis.signers", signers.error().message);
+  });
   return group;
 }
 
 }  // namespace
+
+std::optional<chain::SignerSet> genesis_signers(const RegistryConfig& config) {
+  return parse_signers(config).value_or(std::nullopt);
+}
 
 const config::Section<RegistryConfig>& registry_section() {
   static const config::Section<RegistryConfig> section(

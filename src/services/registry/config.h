@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/units.h"
+#include "chain/signers.h"
 #include "config/section.h"
 #include "services/kit/config.h"
 
@@ -24,6 +26,8 @@ struct OtelConfig {
 
 struct RegistryConfig : kit::ServiceConfig {
   LogConfig storage;
+  config::TextList genesis_signers;  // NAME=BASE64
+  std::uint64_t genesis_threshold = 0;
   base::Duration proposals_ttl{};
   std::uint64_t proposals_max = 0;
   std::uint64_t keep_versions = 0;  // 0: all
@@ -40,5 +44,8 @@ struct RegistryConfig : kit::ServiceConfig {
 };
 
 const config::Section<RegistryConfig>& registry_section();
+
+// Who is to sign first, as configured; nothing: the registry makes keys.
+std::optional<chain::SignerSet> genesis_signers(const RegistryConfig& config);
 
 }  // namespace ron::registry

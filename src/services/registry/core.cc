@@ -37,10 +37,10 @@ Core::Core(CoreParts parts, std::shared_ptr<const RegistryConfig> config)
       committer_({parts_.host, parts_.topology, &store_.log(), &store_.journal(), &store_.tree(),
                   &views_, &committed_, &events_},
                  {config->proposals_capacity, config->approvals_capacity}),
-      checkpointor_({parts_.host, parts_.topology, &store_, &views_, &committer_, &settings_,
-                     parts_.log},
-                    config->retention_capacity),
       verifier_({parts_.host, parts_.topology, &store_, &committed_, &settings_, parts_.log}),
+      checkpointor_({parts_.host, parts_.topology, &store_, &views_, &committer_, &verifier_,
+                     &settings_, parts_.log},
+                    config->retention_capacity),
       streams_(config->max_streams) {
   committer_.set_rules(rules_of(*config));
 }
@@ -49,6 +49,8 @@ Task<Result<bool>> Core::open() {
   auto opened = co_await store_.open();
   if (!opened) co_return fail(std::move(opened.error()));
   for (const auto& [proposal, head] : opened->recent) committer_.add_recent(proposal, head);
+  verifier_.set_found_below(opened->is_new ? 0 : store_.log().next());
+  for (std::string& proposal : opened->gone) committer_.add_gone(std::move(proposal));
   updated_.set(opened->state.head());
   views_.start(std::move(opened->state), std::move(opened->pending));
   co_return opened->is_new;
@@ -73,9 +75,18 @@ void Core::count_timeout(const base::Error& why) {
   parts_.topology->meters().counter(runtime::metrics::kIoTimeoutsTotal, {"commit"}).add();
 }
 
+Result<void> Core::check_sound() const {
+  if (!verifier_.found_damage()) return {};
+  return fail(Code::Degraded, "the log does not verify: nothing is added to it");
+}
+
 Task<Result<Proposal>> Core::propose(base::Value value, Origin origin, runtime::Deadline deadline) {
+  if (auto sound = check_sound(); !sound) co_return fail(std::move(sound.error()));
   auto parsed = chain::parse_payload(value);
-  if (!parsed) co_return fail(std::move(parsed.error()));
+  if (!parsed) {
+    committer_.note_refused_proposal(origin, parsed.error());
+    co_return fail(std::move(parsed.error()));
+  }
   ProposeJob job;
   job.deadline = deadline;
   job.payload = base::encode_cbor(value);
@@ -101,13 +112,17 @@ Result<chain::Signer> Core::signer_for(const Proposal& proposal, std::string_vie
 
 Task<Result<Approved>> Core::approve(std::string id, chain::Approval approval, Origin origin,
                                      runtime::Deadline deadline) {
+  if (auto sound = check_sound(); !sound) co_return fail(std::move(sound.error()));
   ApproveJob job;
   job.deadline = deadline;
   const auto proposal = views_.proposal(id);
   if (proposal) {
     const auto signer = signer_for(*proposal, approval.signer);
-    if (!signer) co_return fail(signer.error());
-    const auto key = auth::VerifyingKey::make(signer->key);
+    if (!signer) {
+      committer_.note_refused_approval(id, approval.signer, origin, signer.error());
+      co_return fail(signer.error());
+    }
+    const auto key = signer_keys_.get(*signer);
     if (!key) co_return fail(key.error());
     const Proposed& what = *proposal->what;
     const auto log = views_.with_state([](const chain::State& state) { return state.log(); });
@@ -118,9 +133,11 @@ Task<Result<Approved>> Core::approve(std::string id, chain::Approval approval, O
         });
     if (!verified) co_return fail(verified.error());
     if (!*verified) {
-      co_return fail(Code::InvalidSig,
-                     "the signature is not signer " + approval.signer +
-                         "'s of this proposal; sign exactly the text under \"sign\"");
+      base::Error why(Code::InvalidSig,
+                      "the signature is not signer " + approval.signer +
+                          "'s of this proposal; sign exactly the text under \"sign\"");
+      committer_.note_refused_approval(id, approval.signer, origin, why);
+      co_return fail(std::move(why));
     }
   }
   job.id = std::move(id);
@@ -132,6 +149,7 @@ Task<Result<Approved>> Core::approve(std::string id, chain::Approval approval, O
 }
 
 Task<Result<CommittedAs>> Core::commit(std::string id, Origin origin, runtime::Deadline deadline) {
+  if (auto sound = check_sound(); !sound) co_return fail(std::move(sound.error()));
   CommitJob job;
   job.deadline = deadline;
   job.id = std::move(id);
@@ -153,8 +171,8 @@ base::Error Core::pruned(std::uint64_t version) {
 Task<Result<std::vector<StoredVersion>>> Core::versions(std::uint64_t first, std::size_t count) {
   const std::uint64_t head = views_.head()->head.version;
   if (first > head) {
-    co_return fail(Code::NotFound, "there is no version " + std::to_string(first) +
-                                       "; HEAD is " + std::to_string(head));
+    co_return fail(Code::NotFound, "there is no version " + std::to_string(first) + "; HEAD is " +
+                                       std::to_string(head));
   }
   if (first < store_.log().first()) co_return fail(pruned(first));
   // What is written and not yet published is nobody's business.
@@ -193,8 +211,7 @@ Task<Result<chain::State>> Core::state_at(std::uint64_t version, runtime::Deadli
         co_await versions(next, std::min<std::uint64_t>(kReplayVersions, version + 1 - next));
     if (!stored) co_return fail(stored.error());
     for (const StoredVersion& one : *stored) {
-      auto taken =
-          chain::take_next(state, base::as_bytes(one.bytes), chain::Signatures::Trust);
+      auto taken = chain::take_next(state, base::as_bytes(one.bytes), chain::Signatures::Trust);
       if (!taken) co_return fail(Code::IntegrityFail, taken.error().message);
     }
     co_await platform::Yield();
@@ -227,8 +244,10 @@ Result<runtime::Limit::Permit> Core::open_stream() {
                   .with("streams", std::to_string(streams_.most())));
 }
 
+// It stops last: what the files say then is all there will be.
 Task<void> Core::run_committer(runtime::Shutdown shutdown) {
-  return committer_.run(std::move(shutdown));
+  co_await committer_.run(shutdown);
+  co_await store_.close();
 }
 Task<void> Core::run_checkpointor(runtime::Shutdown shutdown) {
   return checkpointor_.run(std::move(shutdown));
@@ -269,6 +288,7 @@ std::uint64_t Core::signer_expiry_s() const {
   std::ranges::sort(ends, std::greater());
   if (ends.size() < set.threshold || set.threshold == 0) return 0;
   const std::int64_t last = ends[set.threshold - 1];
+  if (last == std::numeric_limits<std::int64_t>::max()) return static_cast<std::uint64_t>(last);
   const std::int64_t now = parts_.host.clock.unix_ms() / 1000;
   return last <= now ? 0 : static_cast<std::uint64_t>(last - now);
 }

@@ -22,6 +22,7 @@
 #include "services/registry/config.h"
 #include "services/registry/deep_verifier.h"
 #include "services/registry/events.h"
+#include "services/registry/signer_keys.h"
 #include "services/registry/store.h"
 #include "services/registry/views.h"
 
@@ -96,14 +97,11 @@ class Core {
   platform::Task<void> run_verifier(runtime::Shutdown shutdown);
   platform::Task<void> run_publisher(runtime::Shutdown shutdown);
   platform::Task<void> run_config_reloader(runtime::Shutdown shutdown);
-  platform::Task<void> close() { return store_.close(); }
 
   // What is missing for writes, and for reads. Any core.
   [[nodiscard]] std::vector<std::string> missing_for_writes() const;
   [[nodiscard]] bool found_damage() const noexcept { return verifier_.found_damage(); }
-  [[nodiscard]] std::uint64_t verified_below() const noexcept {
-    return verifier_.verified_below();
-  }
+  [[nodiscard]] std::uint64_t verified_below() const noexcept { return verifier_.verified_below(); }
   [[nodiscard]] std::int64_t now_ms() const noexcept { return parts_.host.clock.unix_ms(); }
   // Until no quorum is left because keys have expired.
   [[nodiscard]] std::uint64_t signer_expiry_s() const;
@@ -111,6 +109,7 @@ class Core {
  private:
   [[nodiscard]] base::Error pruned(std::uint64_t version);
   base::Result<chain::Signer> signer_for(const Proposal& proposal, std::string_view id) const;
+  [[nodiscard]] base::Result<void> check_sound() const;
   void count_timeout(const base::Error& why);
 
   CoreParts parts_;
@@ -119,11 +118,12 @@ class Core {
   runtime::Broadcast<RegistryEvent> events_;
   runtime::Watch<chain::Head> updated_;
   runtime::Mpsc<std::shared_ptr<const RegistryConfig>> cfg_reload_;
+  SignerKeys signer_keys_;
   Views views_;
   Store store_;
   Committer committer_;
-  Checkpointor checkpointor_;
   DeepVerifier verifier_;
+  Checkpointor checkpointor_;
   runtime::Limit streams_;
 };
 

@@ -1,5 +1,5 @@
-// DeepVerifier: checks the log again from the last checkpoint on, signatures included: chain, times,
-// changes and quorum of every version, in slices that leave the cores to others.
+// DeepVerifier: checks the log again from the last checkpoint on, signatures included: chain,
+// times, changes and quorum of every version, in slices that leave the cores to others.
 #pragma once
 
 #include <atomic>
@@ -18,11 +18,14 @@
 #include "platform/task.h"
 #include "runtime/broadcast.h"
 #include "runtime/shutdown.h"
-#include "services/registry/checkpointor.h"
+#include "runtime/watch.h"
+#include "services/registry/config.h"
 #include "services/registry/events.h"
 #include "services/registry/store.h"
 
 namespace ron::registry {
+
+using SettingsWatch = runtime::Watch<std::shared_ptr<const RegistryConfig>>;
 
 struct DeepVerifierParts {
   platform::Host host;
@@ -35,7 +38,7 @@ struct DeepVerifierParts {
 
 class DeepVerifier {
  public:
-  explicit DeepVerifier(DeepVerifierParts parts) : parts_(std::move(parts)) {}
+  explicit DeepVerifier(DeepVerifierParts parts);
   DeepVerifier(const DeepVerifier&) = delete;
   DeepVerifier& operator=(const DeepVerifier&) = delete;
 
@@ -46,6 +49,12 @@ class DeepVerifier {
   // checkpoint it began with.
   [[nodiscard]] std::uint64_t verified_below() const noexcept { return verified_below_.load(); }
   [[nodiscard]] bool found_damage() const noexcept { return found_damage_.load(); }
+  // All that the start found was verified: only then may the log be vouched for.
+  [[nodiscard]] bool is_sound() const noexcept {
+    return !found_damage() && verified_below() >= found_below_;
+  }
+  // Before run(): versions below this were there at the start.
+  void set_found_below(std::uint64_t version) noexcept { found_below_ = version; }
 
  private:
   // What one slice came to.
@@ -56,9 +65,12 @@ class DeepVerifier {
 
   platform::Task<base::Result<chain::State>> begin();
   platform::Task<base::Result<Slice>> verify(chain::State state);
+  [[nodiscard]] base::Duration rest_after(base::Duration took, bool is_busy) const;
   void report(std::uint64_t version, const base::Error& why);
 
   DeepVerifierParts parts_;
+  runtime::Counter& failures_;
+  std::uint64_t found_below_ = 0;  // versions that were there at the start
   std::atomic<std::uint64_t> verified_below_ = 0;
   std::atomic<bool> found_damage_ = false;
 };

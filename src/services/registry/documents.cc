@@ -1,5 +1,6 @@
 #include "services/registry/documents.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string>
@@ -29,26 +30,73 @@ std::string_view without_parameters(std::string_view type) noexcept {
   return type;
 }
 
-bool wants_cbor(const Request& request) noexcept {
-  const std::string_view accept = request.head->get(KnownField::Accept).value_or("");
-  return http::iequals(without_parameters(accept), kCbor);
+// `q=0.5` in thousandths; 1000 without one, 0 if it is none.
+int weight_in(std::string_view parameters) noexcept {
+  while (!parameters.empty()) {
+    const std::size_t end = std::min(parameters.find(';'), parameters.size());
+    std::string_view one = http::trim_ows(parameters.substr(0, end));
+    parameters.remove_prefix(std::min(end + 1, parameters.size()));
+    if (!one.starts_with("q=") && !one.starts_with("Q=")) continue;
+    one.remove_prefix(2);
+    if (one.starts_with("1")) return 1000;
+    if (!one.starts_with("0")) return 0;
+    int weight = 0;
+    int unit = 100;
+    for (const char digit : one.substr(std::min<std::size_t>(2, one.size()), 3)) {
+      if (digit < '0' || digit > '9') return 0;
+      weight += unit * (digit - '0');
+      unit /= 10;
+    }
+    return weight;
+  }
+  return 1000;
+}
+
+// How much a list of media ranges wants the type: what names it most exactly counts (RFC 9110
+// §12.5.1).
+int weight_of(std::string_view accept, std::string_view type) noexcept {
+  int weight = 0;
+  int exactness = 0;
+  while (!accept.empty()) {
+    const std::size_t end = std::min(accept.find(','), accept.size());
+    const std::string_view range = accept.substr(0, end);
+    accept.remove_prefix(std::min(end + 1, accept.size()));
+    const std::size_t semicolon = std::min(range.find(';'), range.size());
+    const std::string_view name = http::trim_ows(range.substr(0, semicolon));
+    const int exact = http::iequals(name, type)              ? 3
+                      : http::iequals(name, "application/*") ? 2
+                      : name == "*/*"                        ? 1
+                                                             : 0;
+    if (exact <= exactness) continue;
+    exactness = exact;
+    weight = weight_in(range.substr(std::min(semicolon + 1, range.size())));
+  }
+  return weight;
 }
 
 }  // namespace
+
+// The one with the higher weight; JSON if they are equal, and if neither is wanted.
+bool wants_cbor(const Request& request) noexcept {
+  const auto accept = request.head->get(KnownField::Accept);
+  if (!accept) return false;
+  return weight_of(*accept, kCbor) > weight_of(*accept, kJson);
+}
 
 Task<Result<base::Value>> read_document(Request* request) {
   const std::string_view type =
       without_parameters(request->head->get(KnownField::ContentType).value_or(kJson));
   const bool is_cbor = http::iequals(type, kCbor);
   // What curl -d says when it is told nothing else.
-  const bool is_json = http::iequals(type, kJson) ||
-                       http::iequals(type, "application/x-www-form-urlencoded");
+  const bool is_json =
+      http::iequals(type, kJson) || http::iequals(type, "application/x-www-form-urlencoded");
   if (!is_cbor && !is_json) {
     co_return fail(Code::UnsupportedMedia, "send application/json or application/cbor");
   }
   const Result<base::Buffer> body = co_await request->body->read_all();
   if (!body) co_return fail(body.error());
-  co_return is_cbor ? base::decode_cbor(body->view()) : base::parse_json(base::as_text(body->view()));
+  co_return is_cbor ? base::decode_cbor(body->view())
+                    : base::parse_json(base::as_text(body->view()));
 }
 
 Response document(const Request& request, int status, const base::Value& value) {
@@ -62,14 +110,12 @@ Response tagged_document(const Request& request, std::string_view tag, Lasting l
   // One tag for each representation.
   const std::string own = std::string(tag) + (is_cbor ? ";cbor" : "");
   const http::EntityTag current{own, false};
-  const bool is_known =
-      http::evaluate(*request.head, current) == http::Verdict::NotModified;
+  const bool is_known = http::evaluate(*request.head, current) == http::Verdict::NotModified;
   Response response = is_known ? Response(304) : document(request, 200, value);
   response.add("ETag", "\"" + own + "\"");
   response.add("Vary", "Accept");
-  response.add("Cache-Control", lasting == Lasting::Immutable
-                                    ? "public, max-age=31536000, immutable"
-                                    : "no-cache");
+  response.add("Cache-Control",
+               lasting == Lasting::Immutable ? "public, max-age=31536000, immutable" : "no-cache");
   return response;
 }
 

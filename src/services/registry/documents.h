@@ -13,10 +13,11 @@
 
 namespace ron::registry {
 
-// The body, by its Content-Type: application/json (also without one) or application/cbor. In CBOR it
-// has to be deterministic. UnsupportedMedia, Malformed, and what reading says. Cancel-safe.
+// The body, by its Content-Type: application/json (also without one) or application/cbor. In CBOR
+// it has to be deterministic. UnsupportedMedia, Malformed, and what reading says. Cancel-safe.
 platform::Task<base::Result<base::Value>> read_document(http::Request* request);
 
+bool wants_cbor(const http::Request& request) noexcept;
 // By Accept: CBOR if the client asks for it, else JSON.
 http::Response document(const http::Request& request, int status, const base::Value& value);
 // The same with an entity-tag (without quotes), 304 if the client has it, and how long it holds.

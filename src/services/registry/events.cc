@@ -27,9 +27,8 @@ void tell(const observe::Log& log, const RegistryEvent& event) {
                                    {"code", event.code},
                                    {"token", event.token}});
   } else if (event.kind == EventKind::Committed) {
-    line.info("registry committed", {{"proposal", event.proposal},
-                                     {"version", event.version},
-                                     {"token", event.token}});
+    line.info("registry committed",
+              {{"proposal", event.proposal}, {"version", event.version}, {"token", event.token}});
   } else {
     line.info(name(event.kind),
               {{"proposal", event.proposal}, {"signer", event.signer}, {"token", event.token}});

@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/ulid.h"
-#include "chain/entry.h"
 #include "volume/files.h"
 
 namespace ron::registry {
@@ -107,16 +105,6 @@ Result<chain::SignerSet> make_lost_signers(platform::Random& random) {
     signers.push_back(chain::make_signer(signer_name(i), key->public_key()));
   }
   return chain::make_signer_set(kFirstThreshold, std::move(signers));
-}
-
-std::string genesis_entry(const chain::SignerSet& signers, std::int64_t now_ms,
-                          platform::Random& random) {
-  chain::Entry entry;
-  entry.proposal = base::Ulid(static_cast<std::uint64_t>(now_ms),
-                              static_cast<std::uint16_t>(random.next()), random.next());
-  entry.payload = base::encode_cbor(chain::genesis_value(signers));
-  entry.at_ms = now_ms;
-  return chain::encode(entry);
 }
 
 }  // namespace ron::registry

@@ -34,8 +34,4 @@ platform::Task<base::Result<chain::SignerSet>> make_first_signers(platform::Disk
 // The same in memory: nobody can ever sign.
 base::Result<chain::SignerSet> make_lost_signers(platform::Random& random);
 
-// The entry of version 0 as bytes.
-std::string genesis_entry(const chain::SignerSet& signers, std::int64_t now_ms,
-                          platform::Random& random);
-
 }  // namespace ron::registry

@@ -62,10 +62,9 @@ Task<Response> get_log(Core* core, Request* request) {
     next += found->size();
   }
   const Value more = next <= head.version ? Value(next) : Value();
-  co_return document(*request, 200,
-                     Value::Map{{"entries", std::move(entries)},
-                                {"head", chain::to_value(head)},
-                                {"next", more}});
+  co_return document(
+      *request, 200,
+      Value::Map{{"entries", std::move(entries)}, {"head", chain::to_value(head)}, {"next", more}});
 }
 
 Value state_value(const chain::State& state) {
@@ -104,8 +103,7 @@ Task<Response> get_state(Core* core, Request* request) {
 }
 
 Task<Response> get_descriptor(Core* core, Request* request) {
-  const std::string key =
-      std::string(request->params[0]) + "/" + std::string(request->params[1]);
+  const std::string key = std::string(request->params[0]) + "/" + std::string(request->params[1]);
   const HeadPtr head = core->views().head();
   const chain::DescriptorPtr descriptor = core->views().descriptor(key);
   if (!descriptor) {

@@ -40,13 +40,24 @@ inline constexpr runtime::MetricDecl kStreams =
     runtime::declare_gauge("registry_streams", "Event streams open now.");
 inline constexpr runtime::MetricDecl kSignerExpiry = runtime::declare_gauge(
     "registry_signer_expiry_seconds",
-    "Time until so many keys have expired that no quorum is left; 0 if it is past, and the largest "
-    "number if never.");
+    "Time until so many keys have expired that no quorum is left; 0 if it is past, and 2^63 - 1 if "
+    "never.");
 
-inline constexpr std::array kAll = {
-    kLife.reload_success, kLife.reload_fail, kLife.draining,      &kCommitCasFail,
-    &kCommits,            &kSyncs,           &kRefused,           &kStorageBackoff,
-    &kVersion,            &kFirstVersion,    &kPending,           &kCheckpointVersion,
-    &kVerifiedVersion,    &kVerifyFailures,  &kStreams,           &kSignerExpiry};
+inline constexpr std::array kAll = {kLife.reload_success,
+                                    kLife.reload_fail,
+                                    kLife.draining,
+                                    &kCommitCasFail,
+                                    &kCommits,
+                                    &kSyncs,
+                                    &kRefused,
+                                    &kStorageBackoff,
+                                    &kVersion,
+                                    &kFirstVersion,
+                                    &kPending,
+                                    &kCheckpointVersion,
+                                    &kVerifiedVersion,
+                                    &kVerifyFailures,
+                                    &kStreams,
+                                    &kSignerExpiry};
 
 }  // namespace ron::registry::metrics

@@ -42,18 +42,24 @@ base::Error too_few(const chain::Tally& tally) {
 }  // namespace
 
 void RecentCommits::add(std::string_view proposal, const chain::Head& head) {
+  Place place{std::string(proposal), head.version};
   if (ring_.size() < kMost) {
-    ring_.emplace_back(proposal);
+    ring_.push_back(std::move(place));
   } else {
-    by_proposal_.erase(ring_[next_]);
-    ring_[next_] = proposal;
+    std::swap(ring_[next_], place);
+    // It may have been committed anew after a write that failed.
+    const auto found = by_proposal_.find(place.proposal);
+    if (found != by_proposal_.end() && found->second.version == place.version) {
+      by_proposal_.erase(found);
+    }
   }
   next_ = (next_ + 1) % kMost;
   by_proposal_.insert_or_assign(std::string(proposal), head);
 }
 
 void RecentCommits::forget_above(std::uint64_t version) {
-  std::erase_if(by_proposal_, [version](const auto& item) { return item.second.version > version; });
+  std::erase_if(by_proposal_,
+                [version](const auto& item) { return item.second.version > version; });
 }
 
 std::optional<chain::Head> RecentCommits::find(std::string_view proposal) const {
@@ -64,7 +70,18 @@ std::optional<chain::Head> RecentCommits::find(std::string_view proposal) const 
 void Planner::reset(chain::State state, Pending pending) {
   state_ = std::move(state);
   pending_ = std::move(pending);
+  pending_bytes_ = 0;
+  earliest_expiry_ms_ = kNoExpiry;
+  for (const auto& [id, proposal] : pending_) {
+    pending_bytes_ += proposal.what->payload.size();
+    earliest_expiry_ms_ = std::min(earliest_expiry_ms_, proposal.what->expires_ms);
+  }
   recent_.forget_above(state_.head().version);
+}
+
+void Planner::forget(Pending::iterator proposal) {
+  pending_bytes_ -= proposal->second.what->payload.size();
+  pending_.erase(proposal);
 }
 
 Result<Proposal*> Planner::find(const std::string& id, std::int64_t now_ms) {
@@ -80,9 +97,11 @@ Result<Proposal*> Planner::find(const std::string& id, std::int64_t now_ms) {
 
 Result<Proposal> Planner::propose(ProposeJob& job, const base::Ulid& id, std::int64_t now_ms,
                                   Plan& plan) {
-  if (pending_.size() >= rules_.max_pending) {
+  if (pending_.size() >= rules_.max_pending ||
+      pending_bytes_ + job.payload.size() > kMaxPendingBytes) {
     return fail(base::Error(Code::Busy, "too many proposals are pending")
-                    .with("pending", std::to_string(pending_.size())));
+                    .with("pending", std::to_string(pending_.size()))
+                    .with("bytes", std::to_string(pending_bytes_)));
   }
   if (auto good = state_.check(job.parsed); !good) return fail(std::move(good.error()));
   auto what = std::make_shared<Proposed>();
@@ -97,6 +116,9 @@ Result<Proposal> Planner::propose(ProposeJob& job, const base::Ulid& id, std::in
   Proposal proposal{std::move(what), {}};
   const std::string key(id.text());
   plan.journal.push_back(journal_proposal(proposal));
+  plan.bytes += plan.journal.back().size();
+  pending_bytes_ += proposal.what->payload.size();
+  earliest_expiry_ms_ = std::min(earliest_expiry_ms_, proposal.what->expires_ms);
   plan.pending.emplace_back(key, proposal);
   plan.events.push_back(event_of(EventKind::Proposed, "propose", key, job.origin));
   pending_.insert_or_assign(key, proposal);
@@ -120,6 +142,7 @@ Result<Approved> Planner::approve(ApproveJob& job, std::int64_t now_ms, Plan& pl
                 "signer " + job.approval.signer + " has approved this proposal already");
   }
   plan.journal.push_back(journal_approval(job.id, job.approval));
+  plan.bytes += plan.journal.back().size();
   RegistryEvent event = event_of(EventKind::Approved, "approve", job.id, job.origin);
   event.signer = job.approval.signer;
   plan.events.push_back(std::move(event));
@@ -159,30 +182,28 @@ Result<CommittedAs> Planner::commit(CommitJob& job, std::int64_t now_ms, Plan& p
   RegistryEvent event = event_of(EventKind::Committed, "commit", job.id, job.origin);
   event.version = version.entry.version;
   plan.events.push_back(std::move(event));
+  plan.bytes += version.bytes.size();
   plan.versions.push_back(std::move(version));
-  pending_.erase(job.id);
+  forget(pending_.find(job.id));
   return CommittedAs{state_.head(), true};
 }
 
+// Whoever waited longest may have been committed since: then the walk only finds who is next.
 void Planner::expire(std::int64_t now_ms, Plan& plan) {
+  if (now_ms < earliest_expiry_ms_) return;
+  earliest_expiry_ms_ = kNoExpiry;
   for (auto it = pending_.begin(); it != pending_.end();) {
-    if (it->second.what->expires_ms > now_ms) {
-      ++it;
+    const auto expired = it++;
+    const std::int64_t expires_ms = expired->second.what->expires_ms;
+    if (expires_ms > now_ms) {
+      earliest_expiry_ms_ = std::min(earliest_expiry_ms_, expires_ms);
       continue;
     }
-    plan.journal.push_back(journal_gone(it->first));
-    plan.pending.emplace_back(it->first, std::nullopt);
-    plan.events.push_back(event_of(EventKind::Expired, "expire", it->first, {}));
-    it = pending_.erase(it);
+    plan.journal.push_back(journal_gone(expired->first));
+    plan.pending.emplace_back(expired->first, std::nullopt);
+    plan.events.push_back(event_of(EventKind::Expired, "expire", expired->first, {}));
+    forget(expired);
   }
-}
-
-std::optional<std::int64_t> Planner::next_expiry_ms() const {
-  std::optional<std::int64_t> next;
-  for (const auto& [id, proposal] : pending_) {
-    next = std::min(next.value_or(proposal.what->expires_ms), proposal.what->expires_ms);
-  }
-  return next;
 }
 
 }  // namespace ron::registry

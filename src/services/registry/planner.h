@@ -28,6 +28,7 @@ struct Plan {
   std::vector<Version> versions;
   std::vector<std::pair<std::string, std::optional<Proposal>>> pending;  // changes, in order
   std::vector<RegistryEvent> events;
+  std::size_t bytes = 0;  // of frames and versions
 
   [[nodiscard]] bool is_empty() const noexcept { return journal.empty() && versions.empty(); }
 };
@@ -43,8 +44,12 @@ class RecentCommits {
   [[nodiscard]] std::optional<chain::Head> find(std::string_view proposal) const;
 
  private:
+  struct Place {
+    std::string proposal;
+    std::uint64_t version = 0;
+  };
   std::unordered_map<std::string, chain::Head> by_proposal_;
-  std::vector<std::string> ring_;  // the oldest is overwritten
+  std::vector<Place> ring_;  // the oldest is overwritten
   std::size_t next_ = 0;
 };
 
@@ -52,6 +57,9 @@ struct ProposalRules {
   std::int64_t ttl_ms = 0;
   std::size_t max_pending = 0;
 };
+
+// Of what is pending, all together, in memory and in the journal.
+inline constexpr std::size_t kMaxPendingBytes = 64 * base::kMiB;
 
 class Planner {
  public:
@@ -70,19 +78,23 @@ class Planner {
   base::Result<CommittedAs> commit(CommitJob& job, std::int64_t now_ms, Plan& plan);
   // Ends proposals whose time has come.
   void expire(std::int64_t now_ms, Plan& plan);
-  // When the next one has expired; nothing: none is pending.
-  [[nodiscard]] std::optional<std::int64_t> next_expiry_ms() const;
+  [[nodiscard]] bool has_pending() const noexcept { return !pending_.empty(); }
 
   [[nodiscard]] const chain::State& state() const noexcept { return state_; }
   [[nodiscard]] const Pending& pending() const noexcept { return pending_; }
 
  private:
+  static constexpr std::int64_t kNoExpiry = INT64_MAX;
+
+  void forget(Pending::iterator proposal);
   // The pending proposal, or why there is none.
   base::Result<Proposal*> find(const std::string& id, std::int64_t now_ms);
 
   ProposalRules rules_;
   chain::State state_;
   Pending pending_;
+  std::size_t pending_bytes_ = 0;                // of their payloads
+  std::int64_t earliest_expiry_ms_ = kNoExpiry;  // none of them expires before
   RecentCommits recent_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "auth/digest.h"
 #include "base/encoding.h"
+#include "base/json.h"
 #include "base/rfc3339.h"
 #include "chain/fields.h"
 #include "services/kit/handlers.h"
@@ -40,7 +41,9 @@ Value::Map proposal_value(const Core& core, const Proposal& proposal) {
           {"payload_b3", what.payload_b3.text()},
           {"sign", text_to_sign(core, what)},
           {"expires_at", base::print_rfc3339(what.expires_ms / 1000)},
-          {"threshold", core.views().governance().set.threshold}};
+          {"threshold", core.views().with_state([](const chain::State& state) {
+             return state.governance().set.threshold;
+           })}};
 }
 
 // With the approvals so far, and what would change.
@@ -50,10 +53,9 @@ Value details_value(const Core& core, const chain::State& state, const Proposal&
   Value::Array approvals;
   for (const chain::Approval& approval : proposal.approvals) {
     const auto signer = state.governance().set.find(approval.signer);
-    approvals.emplace_back(
-        Value::Map{{"signer", approval.signer},
-                   {"name", signer != nullptr ? Value(signer->name) : Value()},
-                   {"signature", base::to_base64(approval.signature)}});
+    approvals.emplace_back(Value::Map{{"signer", approval.signer},
+                                      {"name", signer != nullptr ? Value(signer->name) : Value()},
+                                      {"signature", base::to_base64(approval.signature)}});
   }
   Value::Map map = proposal_value(core, proposal);
   const bool fits = state.check(what.parsed).has_value();
@@ -61,6 +63,7 @@ Value details_value(const Core& core, const chain::State& state, const Proposal&
       fits && state.tally(what.parsed.change, proposal.approvals, now_ms).is_quorum();
   map.emplace("kind", what.parsed.change.kind());
   map.emplace("payload", base::decode_cbor(base::as_bytes(what.payload)).value_or(Value()));
+  map.emplace("payload_cbor", Value(base::as_bytes(what.payload)));  // what payload_b3 is of
   map.emplace("approvals", std::move(approvals));
   map.emplace("ready", is_ready);
   map.emplace("fits_head", fits);
@@ -137,7 +140,8 @@ Result<chain::Approval> parse_approval(const Value& value) {
     bytes = base::from_base64(*given->text()).value_or(std::vector<std::byte>());
   }
   if (bytes.size() != approval.signature.size()) {
-    return fail(Code::Malformed, "signature must be the 64 bytes of an Ed25519 signature, in base64");
+    return fail(Code::Malformed,
+                "signature must be the 64 bytes of an Ed25519 signature, in base64");
   }
   std::ranges::copy(bytes, approval.signature.begin());
   return approval;
@@ -152,17 +156,31 @@ Task<Response> approve(Core* core, Request* request) {
       co_await core->approve(std::string(request->params[0]), std::move(*approval),
                              origin_of(*request), request->deadline);
   if (!approved) co_return refuse(*request, approved.error());
-  co_return document(*request, 200,
-                     Value::Map{{"approvals", approved->approvals},
-                                {"threshold", approved->tally.need},
-                                {"ready", approved->tally.is_quorum()}});
+  const chain::Tally& tally = approved->tally;
+  Value::Map answer{
+      {"approvals", approved->approvals}, {"threshold", tally.need}, {"ready", tally.is_quorum()}};
+  // Others will decide: enough of them have to agree as well.
+  if (tally.need_new != 0) {
+    answer.emplace("have", tally.have);
+    answer.emplace("have_new", tally.have_new);
+    answer.emplace("need_new", tally.need_new);
+  }
+  co_return document(*request, 200, std::move(answer));
 }
 
 Task<Response> commit(Core* core, Request* request) {
   const auto done = co_await core->commit(std::string(request->params[0]), origin_of(*request),
                                           request->deadline);
   if (!done) co_return refuse(*request, done.error());
-  co_return document(*request, done->is_new ? 201 : 200, chain::to_value(done->head));
+  const int status = done->is_new ? 201 : 200;
+  if (wants_cbor(*request)) co_return document(*request, status, chain::to_value(done->head));
+  // The usual answer, without a tree.
+  std::string body;
+  base::JsonWriter json(body);
+  json.begin_object().key("version").value(done->head.version);
+  json.key("hash").value(done->head.hash.text()).end_object();
+  body += '\n';
+  co_return Response::json(status, std::move(body));
 }
 
 }  // namespace

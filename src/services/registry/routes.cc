@@ -23,6 +23,10 @@ using platform::Task;
 // From memory, without a copy.
 Task<Response> get_head(Core* core, Request* request) {
   const HeadPtr head = core->views().head();
+  if (wants_cbor(*request)) {
+    co_return tagged_document(*request, head->head.hash.text(), Lasting::Revalidate,
+                              chain::to_value(head->head));
+  }
   const std::string_view etag = head->etag;
   const http::EntityTag tag{etag.substr(1, etag.size() - 2), false};
   const bool is_known = http::evaluate(*request->head, tag) == http::Verdict::NotModified;
@@ -42,9 +46,9 @@ Task<Response> get_stream(Core* core, Request* request) {
     }
     const std::uint64_t head = core->views().head()->head.version;
     if (*after > head) {
-      co_return refuse(*request, base::Error(Code::ChainMismatch,
-                                             "Last-Event-ID is a version that is not there")
-                                     .with("version", std::to_string(head)));
+      co_return refuse(
+          *request, base::Error(Code::ChainMismatch, "Last-Event-ID is a version that is not there")
+                        .with("version", std::to_string(head)));
     }
   }
   auto place = core->open_stream();

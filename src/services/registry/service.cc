@@ -56,7 +56,7 @@ CoreParts Service::core_parts(Directories directories) {
   StoreOptions store{.directory = std::move(directories.data),
                      .keys = std::move(directories.keys),
                      .segment_bytes = config->storage.segment_bytes.bytes,
-                     .signers = {},
+                     .signers = genesis_signers(*config),
                      .is_amnesiac = config->amnesia,
                      .on_trouble = [this](std::string_view text) {
                        const auto silenced = trouble_limit_.admit(host().clock.unix_ms());
@@ -105,9 +105,14 @@ kit::Readiness Service::readiness() const {
 platform::Task<base::Result<>> Service::open() {
   const auto is_new = co_await core_.open();
   if (!is_new) co_return base::fail(is_new.error());
-  if (*is_new && !settings()->amnesia) {
-    log().warn("a new log was begun with three signer keys; move them to the machines of three people",
-               {{"directory", keys_ + "/signers"}});
+  if (settings()->amnesia && settings()->genesis_signers.empty()) {
+    log().warn(
+        "nobody can approve anything: in amnesia mode no signer's key is kept; name signers in "
+        "registry.genesis.signers");
+  } else if (*is_new && settings()->genesis_signers.empty()) {
+    log().warn(
+        "a new log was begun with three signer keys; move them to the machines of three people",
+        {{"directory", keys_ + "/signers"}});
   }
   co_return base::Result<>();
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
+#include "chain/genesis.h"
 #include "chain/proof.h"
 #include "services/registry/genesis.h"
 #include "services/registry/wires.h"
@@ -30,21 +32,44 @@ chain::FrameLogOptions log_options(platform::Host& host, platform::Disk* disk,
           .on_trouble = options.on_trouble};
 }
 
-// Approvals that no longer verify are not counted, whoever wrote them there.
+using Keys = std::map<std::string, auth::PublicKey, std::less<>>;
+
+void add_keys(const chain::Change& change, Keys& keys) {
+  const chain::SignerSet* set = nullptr;
+  if (const auto* genesis = change.as<chain::Genesis>()) set = &genesis->set;
+  if (const auto* rotate = change.as<chain::Rotate>()) set = &rotate->set;
+  if (const auto* supersede = change.as<chain::Supersede>()) add_keys(*supersede->change, keys);
+  if (set == nullptr) return;
+  for (const chain::Signer& signer : set->signers) keys.emplace(signer.id, signer.key);
+}
+
+// Everybody who ever was a signer: who left may be brought back by a supersede.
+Keys keys_of(const chain::State& state) {
+  Keys keys;
+  for (const std::string& bytes : state.governance_entries()) {
+    const auto entry = chain::decode_entry(base::as_bytes(bytes));
+    if (!entry) continue;
+    const auto payload = chain::decode_payload(base::as_bytes(entry->payload));
+    if (payload) add_keys(payload->change, keys);
+  }
+  return keys;
+}
+
+// Approvals in the journal that do not verify do not count, whoever wrote them there.
 std::size_t drop_forged(Pending& pending, const chain::State& state) {
+  const Keys known = keys_of(state);
   std::size_t dropped = 0;
   for (auto& [id, proposal] : pending) {
     const Proposed& what = *proposal.what;
+    Keys keys = known;
+    add_keys(what.parsed.change, keys);
     const std::string text =
         chain::approval_text(state.log(), id, what.payload_b3, what.expires_ms);
     dropped += std::erase_if(proposal.approvals, [&](const chain::Approval& approval) {
-      if (state.check(what.parsed)) {
-        const auto signer = state.signer_of(what.parsed.change, approval.signer);
-        if (!signer) return false;  // left since: it does not count anyway
-        const auto key = auth::VerifyingKey::make(signer->key);
-        return !key || !key->verify(base::as_bytes(text), approval.signature);
-      }
-      return false;
+      const auto found = keys.find(approval.signer);
+      if (found == keys.end()) return true;
+      const auto key = auth::VerifyingKey::make(found->second);
+      return !key || !key->verify(base::as_bytes(text), approval.signature);
     });
   }
   return dropped;
@@ -69,9 +94,26 @@ Task<Result<void>> Store::make_directories() {
   co_return co_await disk_->sync_directory(options_.directory);
 }
 
+// A new key would not be believed by those who keep the log's checkpoints.
+Task<Result<void>> Store::check_key_is_not_lost() {
+  const std::string path = options_.keys + "/" + std::string(kCheckpointKeyName);
+  const auto key = co_await disk_->open(path, {platform::OpenMode::ReadExisting, false});
+  if (key || key.error().code != Code::NotFound) co_return Result<void>();
+  const std::string checkpoints = options_.directory + "/checkpoints";
+  const auto names = co_await disk_->list(checkpoints);
+  if (!names) co_return fail(names.error());
+  if (names->empty()) co_return Result<void>();
+  co_return fail(Code::NotFound,
+                 path + " is missing, with which the checkpoints in '" + checkpoints +
+                     "' were signed: restore it; if nothing was pruned they can be removed "
+                     "instead, and the log goes on under a new key");
+}
+
 // In amnesia mode it lives as long as the process.
 Task<Result<void>> Store::load_key() {
   if (!options_.is_amnesiac) {
+    const Result<void> is_there = co_await check_key_is_not_lost();
+    if (!is_there) co_return is_there;
     auto key = co_await load_checkpoint_key(disk_, &host_.random, options_.keys);
     if (!key) co_return fail(std::move(key.error()));
     key_ = std::move(*key);
@@ -115,10 +157,14 @@ Task<Result<void>> Store::replay_log(Opened* opened) {
   };
   Result<void> done = co_await log_.open(from, visit);
   if (!done) co_return done;
+  const std::uint64_t next = opened->state.is_empty() ? 0 : opened->state.head().version + 1;
+  if (log_.next() > next) {
+    co_return fail(Code::IntegrityFail, "the log does not begin with version 0");
+  }
   if (version && log_.next() <= *version) {
-    co_return fail(Code::IntegrityFail,
-                   "the log ends before its signed checkpoint of version " +
-                       std::to_string(*version) + ": versions were lost or rolled back");
+    co_return fail(Code::IntegrityFail, "the log ends before its signed checkpoint of version " +
+                                            std::to_string(*version) +
+                                            ": versions were lost or rolled back");
   }
   done = co_await open_tree(version ? *version + 1 : 0);
   if (!done) co_return done;
@@ -169,7 +215,7 @@ Task<Result<void>> Store::begin_log(Opened* opened) {
     if (!made) co_return fail(std::move(made.error()));
     signers = std::move(*made);
   }
-  const std::string bytes = genesis_entry(*signers, host_.clock.unix_ms(), host_.random);
+  const std::string bytes = chain::genesis_entry(*signers, host_.clock.unix_ms(), host_.random);
   auto taken = chain::take_next(opened->state, base::as_bytes(bytes), chain::Signatures::Trust);
   if (!taken) co_return fail(std::move(taken.error()));
   std::vector<std::string> frames;
@@ -199,8 +245,8 @@ Task<Result<void>> Store::rebuild_tree(std::uint64_t size) {
   Result<void> emptied = co_await tree_.open(0);
   if (!emptied) co_return emptied;
   for (std::uint64_t next = 0; next < size;) {
-    const auto frames = co_await log_.read(
-        next, std::min<std::uint64_t>(kReadFrames, size - next), kReadBytes);
+    const auto frames =
+        co_await log_.read(next, std::min<std::uint64_t>(kReadFrames, size - next), kReadBytes);
     if (!frames) co_return fail(frames.error());
     std::vector<chain::TreeHash> leaves;
     leaves.reserve(frames->size());
@@ -215,11 +261,17 @@ Task<Result<void>> Store::rebuild_tree(std::uint64_t size) {
 
 Task<Result<void>> Store::replay_journal(Opened* opened) {
   const chain::FrameVisitor visit = [opened](const chain::FrameView& frame) {
-    return replay(frame.bytes, opened->pending);
+    return chain::replay(frame.bytes, opened->pending);
   };
   auto done = co_await journal_.open(0, visit);
+  if (!done && done.error().code == Code::IntegrityFail) {
+    done.error().message +=
+        "; or give up what is pending: remove '" + options_.directory + "/pending'";
+  }
   if (!done) co_return done;
-  for (const auto& [proposal, head] : opened->recent) opened->pending.erase(proposal);
+  for (const auto& [proposal, head] : opened->recent) {
+    if (opened->pending.erase(proposal) != 0) opened->gone.push_back(proposal);
+  }
   // By value: the work may outlast whoever waits for it.
   auto checked = co_await host_.blocking.run(
       [pending = std::move(opened->pending), state = opened->state]() mutable {

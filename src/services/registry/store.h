@@ -47,7 +47,8 @@ class Store {
     chain::State state;
     Pending pending;
     std::vector<std::pair<std::string, chain::Head>> recent;  // commits by proposal
-    bool is_new = false;                                      // the log begins with this start
+    std::vector<std::string> gone;  // committed, and the journal does not say so
+    bool is_new = false;            // the log begins with this start
   };
   // Not cancel-safe: a store whose open failed can only be destroyed.
   platform::Task<base::Result<Opened>> open();
@@ -67,6 +68,7 @@ class Store {
 
   platform::Task<base::Result<void>> make_directories();
   platform::Task<base::Result<void>> load_key();
+  platform::Task<base::Result<void>> check_key_is_not_lost();
   platform::Task<base::Result<void>> replay_log(Opened* opened);
   platform::Task<base::Result<void>> begin_log(Opened* opened);
   base::Result<void> name_signer(const base::ObjectId& log);

@@ -36,7 +36,7 @@ class Stream final : public http::EventSource {
   Core& core_;
   runtime::Limit::Permit place_;
   runtime::Broadcast<Committed>::Subscription committed_;
-  std::uint64_t next_;  // the first version that was not sent
+  std::uint64_t next_;              // the first version that was not sent
   std::uint64_t replay_until_ = 0;  // versions below this come from the log
 };
 

@@ -13,10 +13,11 @@ HeadPtr render(const chain::Head& head) {
   HeadView view{head, {}, {}, {}};
   const std::string hash = head.hash.text();
   view.etag = "\"" + hash + "\"";
-  view.header_lines = "Content-Type: application/json\r\nCache-Control: no-cache\r\nETag: " +
-                      view.etag + "\r\n";
+  view.header_lines =
+      "Content-Type: application/json\r\nCache-Control: no-cache\r\nETag: " + view.etag + "\r\n";
   base::JsonWriter json(view.json);
   json.begin_object().key("version").value(head.version).key("hash").value(hash).end_object();
+  view.json += '\n';
   return std::make_shared<const HeadView>(std::move(view));
 }
 

@@ -69,18 +69,28 @@ inline constexpr ChannelDecl kCfgReload{"cfg_reload",
                                         "config-reloader",
                                         "the latest settings are what counts",
                                         "channels.cfg_reload"};
-inline constexpr ChannelDecl kSettings{
-    "settings",  ChannelKind::Watch,    1, Overflow::Latest, "config-reloader",
-    "checkpointor, verifier", "the last write wins", ""};
-inline constexpr ChannelDecl kUpdated{
-    "updated",  ChannelKind::Watch,    1, Overflow::Latest, "publisher",
-    "other services", "the last write wins: HEAD as it is", ""};
+inline constexpr ChannelDecl kSettings{"settings",
+                                       ChannelKind::Watch,
+                                       1,
+                                       Overflow::Latest,
+                                       "config-reloader",
+                                       "checkpointor, verifier",
+                                       "the last write wins",
+                                       ""};
+inline constexpr ChannelDecl kUpdated{"updated",
+                                      ChannelKind::Watch,
+                                      1,
+                                      Overflow::Latest,
+                                      "publisher",
+                                      "other services",
+                                      "the last write wins: HEAD as it is",
+                                      ""};
 inline constexpr ChannelDecl kCheckpointWanted{
-    "checkpoint_wanted",  ChannelKind::Watch,    1, Overflow::Latest, "listener",
-    "checkpointor", "the last write wins", ""};
+    "checkpoint_wanted", ChannelKind::Watch,    1, Overflow::Latest, "listener",
+    "checkpointor",      "the last write wins", ""};
 inline constexpr ChannelDecl kCheckpointed{
-    "checkpointed",  ChannelKind::Watch,    1, Overflow::Latest, "checkpointor",
-    "listener", "the last write wins", ""};
+    "checkpointed", ChannelKind::Watch,    1, Overflow::Latest, "checkpointor",
+    "listener",     "the last write wins", ""};
 inline constexpr ChannelDecl kRetentionCmd{"retention_cmd",
                                            ChannelKind::Mpsc,
                                            8,
@@ -92,8 +102,8 @@ inline constexpr ChannelDecl kRetentionCmd{"retention_cmd",
 inline constexpr ChannelDecl kEvents = kit::events_channel(1024, "committer", "auditor");
 
 inline constexpr auto kTasks =
-    kit::all_tasks(kit::kOtelTask, kCommitterTask, kRetentionTask, kCheckpointorTask, kVerifierTask, kPublisherTask,
-                   kConfigReloaderTask);
+    kit::all_tasks(kit::kOtelTask, kCommitterTask, kRetentionTask, kCheckpointorTask, kVerifierTask,
+                   kPublisherTask, kConfigReloaderTask);
 inline constexpr auto kChannels = kit::all_channels(
     kProposals, kApprovals, kIntake, kCommitted, kUpdated, kCheckpointWanted, kCheckpointed,
     kRetentionCmd, kCfgReload, kSettings, kEvents, kit::kSpansChannel, kit::kCollectorChannel);
@@ -105,11 +115,13 @@ inline constexpr std::array kLocks = {
     LockDecl{"log_segments", 2, "the open segments of a log, and where its frames are"},
     LockDecl{"tree_tail", 3, "hashes of the tree that are not on disk yet"},
     LockDecl{"checkpoint_list", 4, "the signed checkpoints"},
+    LockDecl{"signer_keys", 5, "keys of signers, ready to verify"},
 };
 inline constexpr const LockDecl& kStateLock = kLocks[0];
 inline constexpr const LockDecl& kSegmentsLock = kLocks[1];
 inline constexpr const LockDecl& kTreeLock = kLocks[2];
 inline constexpr const LockDecl& kCheckpointsLock = kLocks[3];
+inline constexpr const LockDecl& kSignerKeysLock = kLocks[4];
 
 inline constexpr runtime::Wires kWires{"svc-registry", kTasks, kChannels, kLocks};
 

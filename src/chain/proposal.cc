@@ -1,4 +1,4 @@
-#include "services/registry/proposal.h"
+#include "chain/proposal.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "b3/hash.h"
 #include "base/cbor.h"
 
-namespace ron::registry {
+namespace ron::chain {
 namespace {
 
 using base::Code;
@@ -22,19 +22,19 @@ constexpr std::uint64_t kProposalItems = 7;
 constexpr std::uint64_t kApprovalItems = 4;
 constexpr std::uint64_t kGoneItems = 2;
 
-auto place_of(std::vector<chain::Approval>& approvals, std::string_view signer) {
-  return std::ranges::lower_bound(approvals, signer, {}, &chain::Approval::signer);
+auto place_of(std::vector<Approval>& approvals, std::string_view signer) {
+  return std::ranges::lower_bound(approvals, signer, {}, &Approval::signer);
 }
 
-void write(base::CborWriter& writer, const chain::Approval& approval) {
+void write(base::CborWriter& writer, const Approval& approval) {
   writer.text(approval.signer).bytes(approval.signature);
 }
 
-chain::Approval read_approval(base::CborReader& reader) {
-  chain::Approval approval;
+Approval read_approval(base::CborReader& reader) {
+  Approval approval;
   approval.signer = reader.text();
   reader.bytes(approval.signature);
-  if (!auth::is_lower_hex(approval.signer, chain::kSignerIdChars)) reader.refuse("no signer's id");
+  if (!auth::is_lower_hex(approval.signer, kSignerIdChars)) reader.refuse("no signer's id");
   return approval;
 }
 
@@ -61,7 +61,7 @@ Result<void> replay_proposal(base::CborReader& reader, Pending& pending) {
 
 Result<void> replay_approval(base::CborReader& reader, Pending& pending) {
   const std::string_view id = reader.text();
-  chain::Approval approval = read_approval(reader);
+  Approval approval = read_approval(reader);
   if (!reader.complete()) return fail(reader.error());
   // Gone meanwhile: its approvals are in the log.
   const auto found = pending.find(id);
@@ -79,10 +79,10 @@ Result<void> replay_gone(base::CborReader& reader, Pending& pending) {
 }  // namespace
 
 bool Proposal::is_approved_by(std::string_view signer) const noexcept {
-  return std::ranges::binary_search(approvals, signer, {}, &chain::Approval::signer);
+  return std::ranges::binary_search(approvals, signer, {}, &Approval::signer);
 }
 
-void Proposal::add(chain::Approval approval) {
+void Proposal::add(Approval approval) {
   const auto place = place_of(approvals, approval.signer);
   if (place != approvals.end() && place->signer == approval.signer) return;
   approvals.insert(place, std::move(approval));
@@ -90,7 +90,7 @@ void Proposal::add(chain::Approval approval) {
 
 Result<Proposed> make_proposed(base::Ulid id, std::string payload, std::int64_t at_ms,
                                std::int64_t expires_ms, std::string proposer) {
-  auto parsed = chain::decode_payload(base::as_bytes(payload));
+  auto parsed = decode_payload(base::as_bytes(payload));
   if (!parsed) return fail(std::move(parsed.error()));
   const base::ObjectId payload_b3 = b3::hash(base::as_bytes(payload));
   return Proposed{id,    std::move(payload), std::move(*parsed), payload_b3,
@@ -107,11 +107,11 @@ std::string journal_proposal(const Proposal& proposal) {
   writer.unsigned_number(static_cast<std::uint64_t>(what.expires_ms));
   writer.text(what.proposer).bytes(base::as_bytes(what.payload));
   writer.array(proposal.approvals.size());
-  for (const chain::Approval& approval : proposal.approvals) write(writer.array(2), approval);
+  for (const Approval& approval : proposal.approvals) write(writer.array(2), approval);
   return out;
 }
 
-std::string journal_approval(std::string_view id, const chain::Approval& approval) {
+std::string journal_approval(std::string_view id, const Approval& approval) {
   std::string out;
   out.reserve(128);
   base::CborWriter writer(out);
@@ -139,4 +139,4 @@ Result<void> replay(base::ByteView frame, Pending& pending) {
   return fail(Code::IntegrityFail, "the journal of proposals is damaged: " + done.error().message);
 }
 
-}  // namespace ron::registry
+}  // namespace ron::chain
