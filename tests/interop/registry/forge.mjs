@@ -234,6 +234,14 @@ forged('zero-signature', /does not verify/,
   bad('same-version-twice', /version 2/, usual().add(usual().entries[2]));
 }
 
+{
+  // Approved once, and committed again by whoever writes the log.
+  const log = usual();
+  const entry = decodeEntry(log.entries[1]);
+  bad('proposal-again', /has its proposal/, log.commit(plain, entry.approvals, { entry: {
+    proposal: entry.proposal, payload: entry.payload, expires: Number(entry.expires) } }));
+}
+
 // Changes.
 const refused = (name, because, change, signers) => forged(name, because, signers, {}, change);
 refused('second-genesis', /only version 0/, { kind: 'genesis', threshold: 2, signers: THREE });
