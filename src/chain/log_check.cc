@@ -7,6 +7,16 @@
 
 namespace ron::chain {
 
+std::optional<std::uint64_t> CommittedProposals::add(const Entry& entry) {
+  if (by_id_.size() >= tidy_at_) {
+    std::erase_if(by_id_, [&](const auto& item) { return item.second.expires_ms <= entry.at_ms; });
+    tidy_at_ = std::max(kFewest, 2 * by_id_.size());
+  }
+  const auto [found, is_new] = by_id_.try_emplace(std::string(entry.proposal.text()),
+                                                  Place{entry.version, entry.expires_ms});
+  return is_new ? std::nullopt : std::optional(found->second.version);
+}
+
 std::string version_name(std::uint64_t version) { return "version " + std::to_string(version); }
 
 void LogCheck::report(std::string where, std::string what) {
@@ -72,7 +82,15 @@ bool LogCheck::replay(std::uint64_t version, base::ByteView bytes) {
   }
   ++replayed_;
   ++with_quorum_;
+  check_proposal(*taken);
   return true;
+}
+
+void LogCheck::check_proposal(const Entry& entry) {
+  if (const auto before = committed_.add(entry)) {
+    report(version_name(entry.version),
+           "its proposal was committed before, as version " + std::to_string(*before));
+  }
 }
 
 // As far as that goes without the state before it.
@@ -96,6 +114,7 @@ void LogCheck::follow(std::uint64_t version, base::ByteView bytes, const base::O
   const auto payload = decode_payload(base::as_bytes(entry->payload));
   if (!payload) return report(version_name(version), payload.error().message);
   check_approvals(*entry, hash);
+  check_proposal(*entry);
 }
 
 void LogCheck::check_approvals(const Entry& entry, const base::ObjectId& hash) {

@@ -7,8 +7,8 @@
 // problem: with the chain of hashes, and with quorums as far as a later checkpoint's summary tells
 // who the signers were, until a snapshot allows all of it again.
 //
-// One thread. Memory: the state as of the entry, the states to go on from (two at most) and the
-// checkpoints.
+// One thread. Memory: the state as of the entry, the states to go on from (two at most), the
+// checkpoints, and the proposals committed in the time one may take.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/bytes.h"
@@ -46,6 +47,24 @@ struct NamedCheckpoint {
   Checkpoint checkpoint;
   bool root_confirmed = false;   // by the entries from the beginning on, or by the tree before them
   bool state_confirmed = false;  // by replaying the log
+};
+
+// The proposals that may not be committed again: those of the entries so far whose time is not
+// over.
+class CommittedProposals {
+ public:
+  // The version that has committed the entry's proposal before, if one has.
+  std::optional<std::uint64_t> add(const Entry& entry);
+
+ private:
+  struct Place {
+    std::uint64_t version = 0;
+    std::int64_t expires_ms = 0;
+  };
+  static constexpr std::size_t kFewest = 1024;  // below this nothing is tidied up
+
+  std::unordered_map<std::string, Place> by_id_;
+  std::size_t tidy_at_ = kFewest;
 };
 
 class LogCheck {
@@ -87,6 +106,7 @@ class LogCheck {
   void check_approvals(const Entry& entry, const base::ObjectId& hash);
   void compare(NamedCheckpoint& named, const base::ObjectId& hash);
   void know_log(const base::ObjectId& log);
+  void check_proposal(const Entry& entry);
 
   const OnProblem on_problem_;
   std::vector<NamedCheckpoint> checkpoints_;  // by version once entries come
@@ -97,6 +117,7 @@ class LogCheck {
   std::optional<TreeFrontier> tree_;
   std::optional<Head> head_;
   std::optional<base::ObjectId> log_;
+  CommittedProposals committed_;
   std::int64_t at_ms_ = 0;
   bool begun_ = false;
   std::uint64_t problems_ = 0;

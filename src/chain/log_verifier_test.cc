@@ -15,9 +15,10 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::region;
+using testing::node_value;
+using testing::payload_value;
 using testing::RegistryFiles;
-using testing::update;
+using testing::update_value;
 using volume::Machine;
 
 struct Verified {
@@ -69,14 +70,11 @@ void list_files(Machine& machine, const std::string& directory, std::vector<std:
 // A few versions of each kind, two checkpoints, a pending proposal.
 void make_small(Machine& machine) {
   RegistryFiles files(machine);
-  files.commit(update("eu"));
+  files.commit_node("eu");
   files.checkpoint();
-  files.commit(base::Value::Map{
-      {"kind", "revoke"},
-      {"signers", base::Value::Array{files.state().governance().set.signers.back().id}},
-      {"reason", "lost"}});
+  files.commit(testing::signers_value("signers", testing::set_of(1, {1, 2, 3})));
   files.checkpoint();
-  files.propose(update("us"));
+  files.propose(update_value({node_value("us")}));
   files.close();
 }
 
@@ -84,11 +82,11 @@ TEST(LogVerifier, AgreesWithWhatAServerWrites) {
   Machine machine(1);
   RegistryFiles files(machine);
   for (int i = 0; i < 300; ++i) {
-    files.commit(update("r" + std::to_string(i % 7)));
+    files.commit_node("r" + std::to_string(i % 7));
     if (i % 50 == 0) files.checkpoint();
   }
-  files.commit(update("last"));
-  files.propose(update("more"));
+  files.commit_node("last");
+  files.propose(update_value({node_value("more")}));
   files.close();
   const Verified verified = verify(machine);
   ASSERT_TRUE(verified.verdict) << verified.verdict.error().message;
@@ -146,9 +144,9 @@ TEST(LogVerifier, ADamagedFrameIsNamedByItsVersionAndTheRestIsStillChecked) {
   Machine machine(1);
   {
     RegistryFiles files(machine);
-    for (int i = 0; i < 20; ++i) files.commit(update("r" + std::to_string(i)));
+    for (int i = 0; i < 20; ++i) files.commit_node("r" + std::to_string(i));
     files.checkpoint();
-    files.commit(update("later"));
+    files.commit_node("later");
     files.close();
   }
   const std::string segment = RegistryFiles::path("log/segments/" + segment_name(0));
@@ -167,11 +165,11 @@ TEST(LogVerifier, ADamagedFrameIsNamedByItsVersionAndTheRestIsStillChecked) {
 TEST(LogVerifier, AForgedEntryIsNamedThoughItsFrameChecks) {
   Machine machine(1);
   RegistryFiles files(machine);
-  files.commit(update("eu"));
-  Entry entry =
-      files.make_entry(base::encode_cbor(base::Value::Map{{"change", update("forged")}}), {0, 1});
-  entry.payload = base::encode_cbor(base::Value::Map{{"change", update("another")}});
-  files.force(entry);
+  files.commit_node("eu");
+  Entry entry = files.entries().draft(update_value({node_value("good")}));
+  files.entries().approve(entry, {1, 2});
+  entry.payload = base::encode_cbor(payload_value(update_value({node_value("forged")})));
+  files.force(encode(entry));
   files.close();
   EXPECT_THAT(verify(machine).problems, ElementsAre(problem("version 2", "does not verify")));
 }
@@ -179,8 +177,7 @@ TEST(LogVerifier, AForgedEntryIsNamedThoughItsFrameChecks) {
 TEST(LogVerifier, AVersionWithoutQuorumIsNamed) {
   Machine machine(1);
   RegistryFiles files(machine);
-  files.force(
-      files.make_entry(base::encode_cbor(base::Value::Map{{"change", update("alone")}}), {1}));
+  files.force(files.entries().next(update_value({node_value("alone")}), {2}));
   files.close();
   EXPECT_THAT(verify(machine).problems, ElementsAre(problem("version 1", "needs 2")));
 }
@@ -190,7 +187,7 @@ TEST(LogVerifier, AKeptCheckpointShowsThatTheLogWasRolledBack) {
   {
     Machine machine(1);
     RegistryFiles files(machine);
-    for (int i = 0; i < 5; ++i) files.commit(update("r" + std::to_string(i)));
+    for (int i = 0; i < 5; ++i) files.commit_node("r" + std::to_string(i));
     note = files.checkpoint();
     files.close();
     EXPECT_THAT(verify(machine, {{"kept", note}}).problems, IsEmpty());
@@ -198,19 +195,19 @@ TEST(LogVerifier, AKeptCheckpointShowsThatTheLogWasRolledBack) {
   // The same log up to version 3, and another one from there on.
   Machine machine(1);
   RegistryFiles files(machine);
-  for (int i = 0; i < 3; ++i) files.commit(update("r" + std::to_string(i)));
+  for (int i = 0; i < 3; ++i) files.commit_node("r" + std::to_string(i));
   files.checkpoint();
   {
     Machine shorter(1);
     RegistryFiles cut(shorter);
-    for (int i = 0; i < 3; ++i) cut.commit(update("r" + std::to_string(i)));
+    for (int i = 0; i < 3; ++i) cut.commit_node("r" + std::to_string(i));
     cut.checkpoint();
     cut.close();
     EXPECT_THAT(verify(shorter).problems, IsEmpty());
     EXPECT_THAT(verify(shorter, {{"kept", note}}).problems,
                 ElementsAre(problem("kept", "rolled back")));
   }
-  for (int i = 0; i < 4; ++i) files.commit(update("other" + std::to_string(i)));
+  for (int i = 0; i < 4; ++i) files.commit_node("other" + std::to_string(i));
   files.close();
   EXPECT_THAT(verify(machine).problems, IsEmpty());
   EXPECT_THAT(verify(machine, {{"kept", note}}).problems,
@@ -222,7 +219,7 @@ TEST(LogVerifier, ACutLogIsSeenByItsOwnCheckpoints) {
   RegistryFiles files(machine);
   const std::string segment = RegistryFiles::path("log/segments/" + segment_name(0));
   const std::size_t length = run(machine, read_file(&machine.node.disk(), segment)).size();
-  files.commit(update("eu"));
+  files.commit_node("eu");
   files.checkpoint();
   files.close();
   std::vector<std::string> names;
@@ -242,7 +239,7 @@ class Pruned : public ::testing::Test {
   Pruned() {
     RegistryFiles files(machine_, 2048);
     for (int i = 0; i < 40; ++i) {
-      files.commit(update("r" + std::to_string(i)));
+      files.commit_node("r" + std::to_string(i));
       if (i == 10 || i == 25 || i == 38) files.checkpoint();
     }
     files.prune(26);
@@ -295,7 +292,7 @@ TEST_F(Pruned, AKeptCheckpointOfAVersionThatIsGoneStillCounts) {
 TEST(LogVerifier, AnotherKeysCheckpointsAreRefused) {
   Machine machine(1);
   make_small(machine);
-  EXPECT_THAT(verify(machine, {}, testing::test_key(5).public_key()).problems,
+  EXPECT_THAT(verify(machine, {}, testing::key_of(5).public_key()).problems,
               Contains(problem("checkpoints/00000000000000000001.note", "sign")));
   EXPECT_THAT(verify(machine, {}, std::nullopt).problems,
               ElementsAre(problem("checkpoints", "were not verified")));
@@ -304,9 +301,9 @@ TEST(LogVerifier, AnotherKeysCheckpointsAreRefused) {
 TEST(LogVerifier, ALeafOfAWholeTileIsNamed) {
   Machine machine(1);
   RegistryFiles files(machine);
-  for (int i = 0; i < 280; ++i) files.commit(update("r"));
+  for (int i = 0; i < 280; ++i) files.commit_node("r");
   files.checkpoint();
-  for (int i = 0; i < 240; ++i) files.commit(update("r"));
+  for (int i = 0; i < 240; ++i) files.commit_node("r");
   files.close();
   for (const std::uint64_t version : {77U, 270U}) {
     const std::string leaves = RegistryFiles::path("tree/0");

@@ -397,8 +397,8 @@ void add_verify(CLI::App& group, Action& chosen) {
       "  ron registry verify --proof 13.proof --vkey ron-registry/1f2e…+0123abcd+Ae…\n"
       "  log b3:1f2e…\n"
       "  versions 0 to 13, HEAD b3:7d79…\n"
-      "  checked 14 entries, 14 with their quorum and signatures, 14 replayed; 2 checkpoints; 0 "
-      "pending proposals\n"
+      "  checked 14 entries, 14 with their quorum and signatures, 14 replayed; 2 "
+      "checkpoints\n"
       "  all of it agrees");
 }
 

@@ -38,7 +38,7 @@ Result<std::vector<chain::KeptNote>> read_kept(const std::vector<std::string>& n
 }
 
 // `versions 0 to 12, 13 with a quorum, …`
-std::string verdict_text(const LogVerdict& verdict) {
+std::string verdict_text(const LogVerdict& verdict, const std::string& vkey) {
   std::string text;
   if (verdict.log) text += "log " + verdict.log->text() + "\n";
   if (verdict.head) {
@@ -48,7 +48,9 @@ std::string verdict_text(const LogVerdict& verdict) {
   text += "checked " + std::to_string(verdict.entries) + " entries, " +
           std::to_string(verdict.with_quorum) + " with their quorum and signatures, " +
           std::to_string(verdict.replayed) + " replayed; " + std::to_string(verdict.checkpoints) +
-          " checkpoints; " + std::to_string(verdict.pending) + " pending proposals\n";
+          " checkpoints\n";
+  if (!vkey.empty()) text += "checkpoints are signed by " + vkey + "\n";
+  if (verdict.pending != 0) text += std::to_string(verdict.pending) + " pending proposals\n";
   if (verdict.first != 0) {
     text += "versions below " + std::to_string(verdict.first) +
             " were pruned; the tree and the checkpoints cover them\n";
@@ -88,7 +90,7 @@ Result<VerifyKey> parse_vkey(const std::string& text) {
 }
 
 void tell(Session* session, const LogVerdict& verdict, const VerifyKey& key, bool json) {
-  session->print(json ? verdict_json(verdict, key.vkey) : verdict_text(verdict));
+  session->print(json ? verdict_json(verdict, key.vkey) : verdict_text(verdict, key.vkey));
 }
 
 // The log that a data directory means.
@@ -97,9 +99,13 @@ std::string log_directory(const std::string& data) {
   return is_log ? data : data + "/registry";
 }
 
-// The key a registry on this machine signs with, if it may be read.
+// The key a registry on this machine signs with, if it may be read: it stands beside the services'
+// directories.
 void find_local_key(Session* session, const std::string& data, VerifyKey& key) {
-  const std::string file = data + "/keys/registry.pem";
+  const std::string log = log_directory(data);
+  const std::size_t slash = log.rfind('/');
+  const std::string beside = slash == std::string::npos ? "." : log.substr(0, slash);
+  const std::string file = beside + "/keys/registry.pem";
   const auto secret = read_signing_key(file);
   if (!secret) {
     session->note("", "no --vkey, and " + secret.error().message);
@@ -112,7 +118,7 @@ void find_local_key(Session* session, const std::string& data, VerifyKey& key) {
 }
 
 Task<int> verify_data(Session* session, const std::string* data, const VerifyPlan* plan,
-                      const VerifyKey* key, const std::vector<chain::KeptNote>* kept) {
+                      VerifyKey* key, const std::vector<chain::KeptNote>* kept) {
   const chain::VerifyOptions options{
       .disk = &session->host().disk,
       .directory = log_directory(*data),
@@ -135,6 +141,10 @@ Task<int> verify_data(Session* session, const std::string* data, const VerifyPla
     ++verdict->problems;
     session->complain("--vkey", "it is the key of " + key->origin + ", and this log is " +
                                     chain::log_origin(*verdict->log));
+  }
+  if (verdict->log && key->key && key->vkey.empty()) {
+    const auto own = chain::NoteVerifier::make(chain::log_origin(*verdict->log), *key->key);
+    if (own) key->vkey = own->text();
   }
   tell(session, *verdict, *key, plan->json);
   co_return session->exit_code();

@@ -12,5 +12,6 @@ using chain::make_proposed;
 using chain::Pending;
 using chain::Proposal;
 using chain::Proposed;
+using chain::replay;
 
 }  // namespace ron::registry
