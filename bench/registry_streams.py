@@ -9,6 +9,7 @@ import random
 import re
 import socket
 import statistics
+import subprocess
 import sys
 import urllib.request
 
@@ -22,6 +23,8 @@ WANTED_RATIO = 1.2  # of p99 with the readers to p99 without
 WANTED_GROWTH = 256 << 10  # bytes of memory for a reader, at most
 SMALL_BUFFER = 4096
 PATIENCE_S = 60
+PORTION = 1000
+MOST_TO_STALL = 50_000
 
 
 class Reader:
@@ -94,6 +97,27 @@ def check_events(readers, first, last):
     return missed
 
 
+def unread(server):
+    """Bytes that the kernel keeps for the server's clients."""
+    shown = subprocess.run(["ss", "-Htn", "state", "established", f"sport = :{server.port}"], check=True, capture_output=True,
+                           text=True).stdout
+    return sum(int(line.split()[1]) for line in shown.splitlines())
+
+
+def stall(server, signers, directory):
+    """Commits until the readers' buffers are full. How many versions that took, what one cost, and the bytes kept."""
+    versions, before, costs = 0, -1, []
+    while unread(server) != before:
+        before = unread(server)
+        ready = pathlib.Path(directory) / "ready"
+        load(server, "ready", signers=signers, count=PORTION, out=ready)
+        costs.append(load(server, "commit", **{"in": ready}, count=PORTION)["cpu_us"])
+        versions += PORTION
+        if versions > MOST_TO_STALL:
+            raise SystemExit(f"the readers take everything: {before} bytes are on their way")
+    return {"versions": versions, "cpu_us": costs[0], "bytes": before}
+
+
 def measure(servers, signers, directory, options):
     samples = {name: {who: [] for who in servers} for name in CLIENTS}
     few = options.commits // 10
@@ -146,6 +170,9 @@ def main():
         first = head(stalled) + 1
         readers = [Reader(stalled) for _ in range(options.readers)]
         resident["readers open"] = stalled.rss_bytes()
+        stalling = stall(stalled, signers["stalled"], directory)
+        print(f"the readers were stalled after {stalling['versions']} versions, the first of which took {stalling['cpu_us']:.0f} "
+              f"us of CPU each; the kernel keeps {stalling['bytes'] / 2**20:.1f} MiB for them")
         samples = measure(servers, signers, directory, options)
         resident["after all commits"] = stalled.rss_bytes()
         resident["the other, after all commits"] = servers["none"].rss_bytes()
@@ -160,7 +187,7 @@ def main():
               ", ".join(f"{name} {bytes_ / 2**20:.0f} MiB" for name, bytes_ in resident.items()))
         fine &= rounds.verdict("versions in gaps, if the readers were to lag", missed, 1, at_least=True)
     rounds.write_result("registry_streams", {"commits": options.commits, "rounds": options.rounds, "readers": options.readers,
-                                             "ratios": ratios, "resident": resident, "missed": missed, "lagged": counted,
+                                             "ratios": ratios, "stalling": stalling, "resident": resident, "missed": missed, "lagged": counted,
                                              "samples": samples})
     return 0 if fine else 1
 
