@@ -5,7 +5,7 @@
 //   20852163                             size of the tree
 //   CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=   its root
 //   chain 20852162 b3:<hex>              the last version and its hash
-//   pruned-below 20000000                the first version the log still holds
+//   pruned-below 20000000                versions below this may be gone
 //   state b3:<hex>                       the state snapshot at that version
 #pragma once
 

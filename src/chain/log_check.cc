@@ -46,6 +46,7 @@ void LogCheck::take(std::uint64_t version, base::ByteView bytes) {
                       [](const NamedCheckpoint& named) { return named.checkpoint.version; });
     if (version == 0) state_.emplace();
     if (version == 0) tree_.emplace();
+    check_first(version);
   }
   ++entries_;
   const base::ObjectId hash = hash_of(bytes);
@@ -71,6 +72,18 @@ void LogCheck::take(std::uint64_t version, base::ByteView bytes) {
     if (named.checkpoint.version > version) break;
     if (named.checkpoint.version == version) compare(named, hash);
   }
+}
+
+// Whatever is gone was announced before.
+void LogCheck::check_first(std::uint64_t version) {
+  std::uint64_t pruned_below = 0;
+  for (const NamedCheckpoint& named : checkpoints_) {
+    pruned_below = std::max(pruned_below, named.checkpoint.pruned_below);
+  }
+  if (version <= pruned_below) return;
+  report("the log", "it begins with version " + std::to_string(version) +
+                        ", and checkpoints say that only versions below " +
+                        std::to_string(pruned_below) + " may be gone: versions were lost");
 }
 
 // As the next version of the state. False: it may not be.

@@ -107,6 +107,7 @@ class LogCheck {
   void compare(NamedCheckpoint& named, const base::ObjectId& hash);
   void know_log(const base::ObjectId& log);
   void check_proposal(const Entry& entry);
+  void check_first(std::uint64_t version);
 
   const OnProblem on_problem_;
   std::vector<NamedCheckpoint> checkpoints_;  // by version once entries come

@@ -393,13 +393,13 @@ void add_verify(CLI::App& group, Action& chosen) {
       kServerHelp +
       "\nExamples:\n"
       "  ron registry verify\n"
-      "  ron registry verify --data ron-data --checkpoint kept.note\n"
-      "  ron registry verify --proof 13.proof --vkey ron-registry/1f2e…+0123abcd+Ae…\n"
       "  log b3:1f2e…\n"
       "  versions 0 to 13, HEAD b3:7d79…\n"
-      "  checked 14 entries, 14 with their quorum and signatures, 14 replayed; 2 "
-      "checkpoints\n"
-      "  all of it agrees");
+      "  checked 14 entries, 14 with their quorum and signatures, 14 replayed; 2 checkpoints\n"
+      "  checkpoints are signed by ron-registry/1f2e…+0123abcd+Ae…\n"
+      "  all of it agrees\n"
+      "  ron registry verify --data ron-data --checkpoint kept.note\n"
+      "  ron registry verify --proof 13.proof --vkey ron-registry/1f2e…+0123abcd+Ae…");
 }
 
 }  // namespace

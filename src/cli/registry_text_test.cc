@@ -38,7 +38,8 @@ TEST(RegistryText, AChangeIsALineForEachThing) {
 
 TEST(RegistryText, ADifferenceShowsBeforeAndAfter) {
   const auto difference = base::parse_json(
-      R"([{"what":"node/a","before":{"id":"a"},"after":{"id":"b"}},{"what":"node/c","before":null,"after":1}])");
+      R"([{"what":"node/a","before":{"id":"a"},"after":{"id":"b"}},
+          {"what":"node/c","before":null,"after":1}])");
   EXPECT_EQ(difference_text(*difference),
             "  - node/a  {\"id\":\"a\"}\n"
             "  + node/a  {\"id\":\"b\"}\n"

@@ -356,6 +356,42 @@ class Verification(Case):
         self.assertEqual(self.run_ron("verify", "--vkey", self.vkey, "--checkpoint", "kept.note").returncode, 0)
 
 
+class Pruned(Case):
+    """A log whose first versions are gone."""
+
+    sets = {**SETS, "registry.retention.keep_versions": 3, "registry.storage.segment_bytes": "64KiB"}
+
+    def test_it_still_verifies_and_says_what_is_gone(self):
+        self.start()
+        # Few versions, but large ones: whole segments go.
+        for number in range(16):
+            regions = [{"type": "region", "id": f"r{number}-{index}"} for index in range(300)]
+            version = self.commit({"change": {"kind": "update", "set": regions}})
+            self.good("proof", version)  # makes a checkpoint that covers it
+        ron.wait_until("a prune", lambda: self.server.metrics().value("registry_first_version") > 1)
+        self.assertIn("(Pruned", self.refused("show", "1"))
+        listed = self.good("log", "--limit", "100", "--json").splitlines()
+        first = json.loads(listed[0])["version"]
+        self.assertGreater(first, 1)
+        self.assertEqual(json.loads(listed[-1])["version"], version)
+        self.assertEqual(sorted(json.loads(listed[-1])["approvers"].values()), ["signer-a", "signer-b"])
+        done = self.run_ron("verify")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("were pruned: the state is not replayed from here", done.stderr)
+        count = version + 1 - first
+        self.assertIn(f"checked {count} entries, {count} with their quorum", done.stdout)
+        self.stop()
+        offline = self.good("verify", "--data", self.data)
+        self.assertIn("the tree and the checkpoints cover them", offline)
+        self.assertIn(f"{count} with their quorum", offline)
+        # The hash of a version that is gone: only the tree has it.
+        leaves = self.data / "registry/tree/0"
+        data = bytearray(leaves.read_bytes())
+        data[32] ^= 1
+        leaves.write_bytes(data)
+        self.assertIn(".note: its root is not", self.refused("verify", "--data", self.data))
+
+
 class Init(Case):
     def test_signers_of_ones_choice_decide_from_the_first_start_on(self):
         for name in ("alice", "bob", "carol"):

@@ -259,22 +259,24 @@ class SecondOpinion(unittest.TestCase):
 
     # Logs that no honest server writes.
 
-    def test_forged_logs_are_judged_by_the_rules(self):
+    def test_forged_logs_and_proofs_are_judged_by_the_rules(self):
         out = self.home / "forged"
         self.assertEqual(node(self.work, "forge.mjs", out).returncode, 0)
-        cases = json.loads((out / "cases.json").read_text())
         vkey = (out / "vkey").read_text()
-        verdicts = self.judged([
-            ["data", out / case["name"] / "registry", vkey,
-             *([out / case["name"] / "kept.note"] if case["kept"] else [])] for case in cases])
-        for case, verdict in zip(cases, verdicts):
+        cases = []  # (case, words for the one, flags for the other)
+        for case in json.loads((out / "cases.json").read_text()):
+            data, kept = out / case["name"], out / case["name"] / "kept.note"
+            cases.append((case, ["data", data / "registry", vkey, *([kept] if case["kept"] else [])],
+                          ["--data", data, *(["--checkpoint", kept] if case["kept"] else [])]))
+        for case in json.loads((out / "proofs.json").read_text()):
+            proof = out / (case["name"] + ".proof")
+            cases.append((case, ["proof", proof, vkey], ["--proof", proof]))
+        verdicts = self.judged([words for _, words, _ in cases])
+        for (case, _, flags), verdict in zip(cases, verdicts):
             if case["because"]:
-                self.assertRegex(verdict[1], case["because"], case["name"])
-        self.assert_agreed([
-            (case["name"], case["holds"], verdict,
-             ["--data", out / case["name"],
-              *(["--checkpoint", out / case["name"] / "kept.note"] if case["kept"] else [])])
-            for case, verdict in zip(cases, verdicts)], vkey)
+                self.assertRegex(verdict[1], case["because"], flags)
+        self.assert_agreed([(str(flags[1].name), case["holds"], verdict, flags)
+                            for (case, _, flags), verdict in zip(cases, verdicts)], vkey)
 
 
 if __name__ == "__main__":

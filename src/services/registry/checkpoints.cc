@@ -158,6 +158,15 @@ CheckpointPtr Checkpoints::latest() const {
   return items_.empty() ? nullptr : items_.back().checkpoint;
 }
 
+std::uint64_t Checkpoints::pruned_below() const {
+  const std::lock_guard lock(lock_);
+  std::uint64_t below = 0;
+  for (const Item& item : items_) {
+    below = std::max(below, item.checkpoint->checkpoint.pruned_below);
+  }
+  return below;
+}
+
 CheckpointPtr Checkpoints::covering(std::uint64_t version) const {
   const std::lock_guard lock(lock_);
   const auto found = std::ranges::find_if(items_, [version](const Item& item) {

@@ -55,6 +55,8 @@ class Checkpoints {
   // Any core. Oldest first.
   [[nodiscard]] std::vector<CheckpointPtr> list() const;
   [[nodiscard]] CheckpointPtr latest() const;
+  // Below which version entries may be gone, as any of them says.
+  [[nodiscard]] std::uint64_t pruned_below() const;
   // The oldest that covers the version: its tree has it.
   [[nodiscard]] CheckpointPtr covering(std::uint64_t version) const;
   // The newest of at most this version whose snapshot is there.

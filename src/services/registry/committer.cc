@@ -62,13 +62,15 @@ Task<void> Committer::run(runtime::Shutdown shutdown) {
   if (journal_live_from_ == 0) journal_live_from_ = parts_.journal->first();
   for (;;) {
     intake.see();
+    // Asked before the queues are: what was queued before the stop is answered.
+    const bool is_last = shutdown.requested();
     if (needs_repair()) co_await repair(shutdown);
     Batch batch = gather();
     if (!batch.is_empty()) {
       co_await commit(&batch);
       continue;
     }
-    if (shutdown.requested()) break;
+    if (is_last) break;
     co_await intake.changed(next_sweep(), shutdown);
   }
   if (!gone_.empty() && !needs_repair()) co_await write_journal({});

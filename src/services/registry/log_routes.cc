@@ -62,8 +62,10 @@ Task<Response> get_log(Core* core, Request* request) {
     next += found->size();
   }
   const Value more = next <= head.version ? Value(next) : Value();
-  co_return document(
-      *request, 200,
+  const std::string tag =
+      head.hash.text() + "-" + std::to_string(first) + "-" + std::to_string(count);
+  co_return tagged_document(
+      *request, tag, Lasting::Revalidate,
       Value::Map{{"entries", std::move(entries)}, {"head", chain::to_value(head)}, {"next", more}});
 }
 

@@ -166,6 +166,12 @@ Task<Result<void>> Store::replay_log(Opened* opened) {
                                             std::to_string(*version) +
                                             ": versions were lost or rolled back");
   }
+  if (log_.first() > checkpoints_.pruned_below()) {
+    co_return fail(Code::IntegrityFail,
+                   "the log begins with version " + std::to_string(log_.first()) +
+                       ", and no checkpoint says that versions before it may be gone: segments "
+                       "were lost");
+  }
   done = co_await open_tree(version ? *version + 1 : 0);
   if (!done) co_return done;
   if (opened->state.is_empty()) co_return co_await begin_log(opened);

@@ -2,13 +2,14 @@
 // what a verifier must say of it.
 //
 //   node forge.mjs OUT        OUT/<name>/registry/…, OUT/<name>/kept.note for some, and OUT/cases.json:
-//                             [{"name", "holds", "kept", "because"}]; the log's key is OUT/vkey and,
-//                             as secret, OUT/<name>/keys/registry.pem
+//                             [{"name", "holds", "kept", "because"}]; OUT/<name>.proof and
+//                             OUT/proofs.json the same for proof files. The log's key is OUT/vkey
+//                             and, as secret, OUT/<name>/keys/registry.pem
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { blake3, encodeCbor } from './values.mjs';
 import { State, decodeEntry, decodePayload } from './rules.mjs';
-import { leafHash, rootOf } from './tree.mjs';
+import { inclusionProof, leafHash, rootOf } from './tree.mjs';
 import { originOf, printVkey, snapshotOf } from './checkpoint.mjs';
 import { decodeCbor } from './values.mjs';
 import {
@@ -142,6 +143,8 @@ good('if-head', usual().commit(update(region('af')), [ada, bob], {
 good('last-second', rotated(
   [{ ...THREE[0], not_after: '2026-01-01T00:00:04Z' }, THREE[1], THREE[2]], [ada, bob])
   .commit(update(region('af')), [ada, bob]));
+good('node-keys', usual().commit(update(...['', '=', '=='].map((end, i) => (
+  { type: 'node', id: `n${i}`, public_key: '-'.repeat(42) + '_' + end })))));
 good('reordered', new Log().commit(update(region('us'))).commit(update(region('eu'))).checkpoint());
 {
   const files = usual().files();
@@ -234,6 +237,14 @@ forged('zero-signature', /does not verify/,
   bad('same-version-twice', /version 2/, usual().add(usual().entries[2]));
 }
 
+{
+  // Approved once, and committed again by whoever writes the log.
+  const log = usual();
+  const entry = decodeEntry(log.entries[1]);
+  bad('proposal-again', /has its proposal/, log.commit(plain, entry.approvals, { entry: {
+    proposal: entry.proposal, payload: entry.payload, expires: Number(entry.expires) } }));
+}
+
 // Changes.
 const refused = (name, because, change, signers) => forged(name, because, signers, {}, change);
 refused('second-genesis', /only version 0/, { kind: 'genesis', threshold: 2, signers: THREE });
@@ -243,6 +254,7 @@ refused('unknown-field', /no field/, update(region('af', { colour: 'red' })));
 refused('unknown-type', /no such type/, update({ type: 'planet', id: 'mars' }));
 refused('bad-id', /id of a descriptor/, update(region('-af')));
 refused('named-twice', /twice/, { kind: 'update', set: [region('af')], remove: ['region/af'] });
+refused('node-key', /'public_key'/, update({ type: 'node', id: 'n', public_key: 'A'.repeat(42) }));
 refused('big-weight', /'weight'/, update({ type: 'node', id: 'n', weight: 65536 }));
 refused('threshold-all', /threshold/, { kind: 'signers', threshold: 3, signers: THREE }, [ada, bob, eve]);
 refused('threshold-none', /threshold/, { kind: 'signers', threshold: 0, signers: THREE });
@@ -369,6 +381,57 @@ bad('other-genesis', /another log|has not signed/,
     new Log({ kind: 'genesis', threshold: 1, signers: THREE }).commit(plain).checkpoint());
 bad('genesis-all', /threshold/, new Log({ kind: 'genesis', threshold: 3, signers: THREE }));
 
+// Proofs of the last version, under a checkpoint that the server signed all the same.
+const proofs = [];
+const prove = (name, holds, because, log) => {
+  log.checkpoint();
+  const [summary] = decodeCbor(log.notes.at(-1).snapshot, 'snapshot').map((part) => Buffer.from(part));
+  const base64 = (bytes) => Buffer.from(bytes).toString('base64');
+  proofs.push({ name, holds, because, text: JSON.stringify({
+    format: 'ron-registry-proof/v1', version: sizeOf(log) - 1, entry: base64(log.entries.at(-1)),
+    inclusion: inclusionProof(sizeOf(log) - 1, log.entries.map(leafHash)).map(base64),
+    checkpoint: log.notes.at(-1).note, vkey: printVkey(originOf(log.log), server.public),
+    summary: base64(summary),
+  }) });
+};
+const proven = (name, log) => prove(name, true, null, log);
+const unproven = (name, because, log) => prove(name, false, because, log);
+proven('usual', usual());
+proven('genesis', new Log());
+proven('rotation', rotated([THREE[0], THREE[1], signerOf('dan', dan)], [ada, bob]));
+proven('revoked', revoked());
+proven('after-revoke', revoked().commit(plain, [bob, dan]));
+proven('supersede', usual().commit({ kind: 'supersede', version: 2, reason: 'x', change: plain }));
+proven('undone-rotation', rotated(four, [ada, bob]).commit(
+  { kind: 'supersede', version: 3, reason: 'x', change: plain }));
+unproven('nobody', /too few/, usual().commit(plain, []));
+unproven('one-approval', /too few/, usual().commit(plain, [ada]));
+unproven('outsider', /not one of/, usual().commit(plain, [ada, bob, mallory]));
+unproven('other-key', /does not verify/, usual().commit(
+  plain, [ada, { signer: bob.id, signature: Buffer.alloc(64, 9) }]));
+unproven('replayed', /does not verify/, usual().commit(
+  plain, decodeEntry(usual().entries[2]).approvals));
+unproven('expired', /expired/, usual().commit(plain, undefined, { entry: { at: BEGIN + DAY } }));
+unproven('fraction', /expired/, usual().commit(
+  plain, undefined, { entry: { expires: BEGIN + DAY + 1 } }));
+unproven('revoked-approves', /was revoked/, revoked().commit(plain, [ada, bob, eve]));
+unproven('expired-key', /has expired/, rotated(
+  [{ ...THREE[0], not_after: '2026-01-01T00:00:03Z' }, THREE[1], THREE[2]], [ada, bob])
+  .commit(plain, [ada, bob]));
+unproven('rotation-without-new', /new signers/,
+         rotated([signerOf('dan', dan), signerOf('mal', mallory), THREE[2]], [ada, bob]));
+unproven('built-on-a-forged-rotation', /new signers/,
+         rotated([signerOf('dan', dan), signerOf('mal', mallory), THREE[2]], [ada, bob])
+           .commit(plain, [dan, mallory]));
+unproven('supersede-older', /not HEAD/, usual().commit(
+  { kind: 'supersede', version: 1, reason: 'x', change: plain }));
+unproven('revoke-too-many', /too few would be left/, usual().commit(
+  { kind: 'revoke', signers: [eve.id], reason: 'x' }));
+unproven('if-head-other', /if_head/, usual().commit(plain, undefined, {
+  payload: { if_head: { version: 2, hash: 'b3:' + '00'.repeat(32) } } }));
+unproven('second-genesis', /only version 0/, usual().commit(
+  { kind: 'genesis', threshold: 2, signers: THREE }));
+
 const out = process.argv[2];
 const vkey = printVkey(originOf(usual().log), server.public);
 const write = (path, bytes) => {
@@ -380,6 +443,9 @@ for (const { name, files, kept } of cases) {
   write(join(out, name, 'keys', 'registry.pem'), server.pem());
   if (kept) write(join(out, name, 'kept.note'), kept);
 }
+for (const { name, text } of proofs) write(join(out, `${name}.proof`), text);
+write(join(out, 'proofs.json'), JSON.stringify(proofs.map(({ name, holds, because }) => (
+  { name, holds, because: because ? because.source : null }))));
 write(join(out, 'vkey'), vkey);
 write(join(out, 'cases.json'), JSON.stringify(cases.map(({ name, holds, kept, because }) => (
   { name, holds, kept: Boolean(kept), because: because ? because.source : null }))));

@@ -57,6 +57,16 @@ function startOf(log, checkpoints) {
   return { state, index: count };
 }
 
+// A proposal is committed once.
+function checkProposals(log) {
+  const seen = new Map();
+  for (const { number, content } of log.frames) {
+    const { proposal } = said(`version ${number}`, () => decodeEntry(content));
+    need(!seen.has(proposal), `version ${number}: version ${seen.get(proposal)} has its proposal`);
+    seen.set(proposal, number);
+  }
+}
+
 // Level 0 up to the newest checkpoint; behind it from the log.
 function readTree(folder, size, log) {
   const read = (level) => {
@@ -89,6 +99,7 @@ function verifyData(directory, vkeyText, keptPath) {
   const newest = checkpoints.at(-1);
   const { state, index } = startOf(log, checkpoints);
   const hashes = new Map(log.frames.map(({ number, content }) => [number, content]));
+  checkProposals(log);
   const byVersion = new Map(checkpoints.map((one) => [one.version, one]));
   const agree = (one) => said(one.name, () => {
     if (one.version === state.version) {

@@ -1,0 +1,341 @@
+"""The registry on a real disk, hurt: killed at random moments under load, and with each single system
+call of a commit, a checkpoint and a prune failing once. What was acknowledged is there afterwards, no
+version and no proposal twice, and the chain verifies.
+
+`--kills N` and `--seed N` make a longer run: `test_registry_crash.py --kills 300 Kills`.
+"""
+
+import random
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import registry
+import ron
+from registry import Case, region
+from registry_tracer import CALLS, Tracer, blocking_binary
+
+KILLS = 30
+SEED = 12
+CLIENTS = 8
+GONE = (ron.Closed, ron.Truncated, ConnectionError, TimeoutError)
+
+
+class Acknowledged:
+    """What clients were told."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.proposals, self.approvals, self.commits = {}, {}, {}
+
+    def proposed(self, proposal):
+        with self.lock:
+            self.proposals[proposal["proposal"]] = proposal
+
+    def approved(self, proposal, signer):
+        with self.lock:
+            self.approvals.setdefault(proposal["proposal"], set()).add(signer.id)
+
+    def committed(self, proposal, head):
+        with self.lock:
+            self.commits[proposal["proposal"]] = (head["version"], head["hash"])
+
+
+class Kills(Case):
+    SETS = {"storage.segment_bytes": "64KiB", "storage.checkpoint_versions": 40,
+            "retention.keep_versions": 400, "verify.pause": "0s"}
+
+    def setUp(self):
+        super().setUp()
+        self.random = random.Random(SEED)
+        self.told = Acknowledged()
+        self.known = {}  # version: (hash, proposal), of all that was ever seen
+        self.counts = {"committed": 0, "pending": 0, "pruned": 0}
+
+    def client(self, server, index):
+        """One after the other, sometimes left unfinished, until the server is gone."""
+        dice = random.Random(f"{SEED}-{server.pid}-{index}")
+        try:
+            with server.connect(timeout=5) as connection:
+                while True:
+                    change = region(f"c{index}-{dice.randrange(50)}",
+                                    title="x" * dice.randrange(120))
+                    self.one(server, connection, dice, change)
+        except GONE:
+            return False
+
+    def one(self, server, connection, dice, change):
+        proposal = server.propose(change, connection=connection)
+        self.told.proposed(proposal)
+        for signer in dice.sample(server.signers, dice.choice((0, 1, 2, 2, 2, 2, 3))):
+            response = server.approve(proposal, signer, connection)
+            assert response.status == 200, response.body
+            self.told.approved(proposal, signer)
+        response = server.commit(proposal, connection)
+        if response.status == 201:
+            self.told.committed(proposal, response.json())
+        else:
+            assert response.code == "QuorumFailed", response.body
+
+    def check(self, server):
+        """All that was acknowledged, and nothing twice."""
+        first = int(server.metrics().value("registry_first_version"))
+        last = max(self.known, default=first)
+        by_proposal = {proposal: version for version, (_, proposal) in self.known.items()}
+        for entry in server.entries(max(first, last)):
+            decoded = entry["decoded"]
+            version = entry["version"]
+            before = self.known.get(version - 1)
+            if version in self.known:
+                self.assertEqual(entry["hash"], self.known[version][0], "another version")
+                continue
+            if before:
+                self.assertEqual(decoded["prev"], before[0])
+            self.assertNotIn(decoded["proposal"], by_proposal, "committed twice")
+            by_proposal[decoded["proposal"]] = version
+            self.known[version] = (entry["hash"], decoded["proposal"])
+        for proposal, (version, digest) in self.told.commits.items():
+            self.assertEqual(self.known.get(version), (digest, proposal), "a commit is lost")
+        pending = {each["proposal"]: each
+                   for each in server.get("/registry/proposals")["proposals"]}
+        for proposal in self.told.proposals:
+            if proposal in by_proposal:
+                self.assertNotIn(proposal, pending)
+                continue
+            self.assertIn(proposal, pending, "a proposal is lost")
+            have = {each["signer"] for each in pending[proposal]["approvals"]}
+            self.assertLessEqual(self.told.approvals.get(proposal, set()), have,
+                                 "an approval is lost")
+        return pending
+
+    def finish(self, server, pending):
+        """What is left over is still good, and makes room."""
+        with server.connect() as connection:
+            for proposal in pending.values():
+                have = {each["signer"] for each in proposal["approvals"]}
+                for signer in server.signers:
+                    if len(have) < 2 and signer.id not in have:
+                        self.assertEqual(server.approve(proposal, signer, connection).status, 200)
+                        have.add(signer.id)
+                response = server.commit(proposal, connection)
+                self.assertEqual(response.status, 201, response.body)
+                self.told.proposed(proposal)
+                self.told.committed(proposal, response.json())
+
+    def test_killed_under_load(self):
+        unfinished = 0
+        for _ in range(KILLS):
+            server = self.start(self.SETS)
+            pending = self.check(server)
+            unfinished += len(pending)
+            self.finish(server, pending)
+            load = ron.Load(CLIENTS, lambda index, server=server: self.client(server, index))
+            time.sleep(self.random.uniform(0.02, 0.4))
+            server.close()  # SIGKILL
+            self.assertEqual(load.join(), [])
+        server = self.start(self.SETS)
+        self.check(server)
+        server.check_log()
+        again = list(self.told.commits.items())[-50:]
+        for proposal, (version, digest) in again:
+            response = server.commit({"proposal": proposal})
+            self.assertEqual((response.status, response.json()),
+                             (200, {"version": version, "hash": digest}))
+        self.assertEqual(server.readyz().status, 200)
+        self.assertEqual(server.metrics().value("registry_verify_failures_total"), 0)
+        print(f"\n{KILLS} kills: {len(self.told.commits)} commits acknowledged, HEAD "
+              f"{server.head()['version']}, {unfinished} proposals were pending after starts, first "
+              f"version {server.metrics().value('registry_first_version'):.0f}", file=sys.stderr)
+
+
+class Faults(Case):
+    """Each system call that changes a file fails once. The template is copied, so that the same
+    files have the same names every time."""
+
+    # With so many kept there are snapshots in between, and nothing to prune yet.
+    PRUNING = {"storage.segment_bytes": "64KiB", "retention.keep_versions": 29}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.home = tempfile.TemporaryDirectory(prefix="ron-e2e-faults-")
+        cls.binary = blocking_binary(cls.home.name)
+        cls.template = cls.home.name + "/template"
+        padding = "x" * 120
+        with registry.Server(cls.template, sets={f"registry.{key}": value
+                                                 for key, value in cls.PRUNING.items()}) as server:
+            for number in range(30):
+                if number % 6 == 0:
+                    server.checkpoint()
+                server.agree({"kind": "update", "set": [
+                    {"type": "region", "id": f"r{number}-{each}", "title": padding}
+                    for each in range(40)]})
+            cls.left = server.ready(region("left-over"))
+            assert server.stop() == 0
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.home.cleanup()
+
+    def fresh(self, **sets):
+        """A server on a copy of the template, its version one ahead of the last checkpoint."""
+        shutil.rmtree(self.data)
+        shutil.copytree(self.template, self.data)
+        server = self.start({**self.PRUNING, **sets}, binary=self.binary, cores=1)
+        server.agree(region("ahead"))
+        return server
+
+    def faults(self, operation, is_part=lambda call: True, **sets):
+        """Runs it once to see its calls, then once for each of them, and hands over servers with
+        that call failing."""
+        server = self.fresh(**sets)
+        with Tracer(server, "-e", "trace=" + ",".join(CALLS)) as tracer:
+            operation(server)
+        calls = [call for call in tracer.calls(self.data) if is_part(call)]
+        server.close()
+        self.assertTrue(calls)
+        for name, path in dict.fromkeys(calls):
+            # The counters of strace are those of a thread: of several such calls the first of each
+            # thread fails, and in another run only that of the thread which made the last.
+            threads = [None]
+            if calls.count((name, path)) > 1:
+                threads.append(tracer.last_thread(name, path))
+            for thread in threads:
+                with self.subTest(f"{name} {path.removeprefix(self.data)}", thread=thread):
+                    server = self.fresh(**sets)
+                    with Tracer(server, "-P", path, "-e", "trace=" + name, "-e",
+                                f"inject={name}:error=EIO:when=1", thread=thread) as failing:
+                        yield server, failing
+                    server.close()
+
+    def verify(self, **sets):
+        """A start on what is there: everything verifies, and it goes on."""
+        server = self.start({**self.PRUNING, **sets})
+        seen = server.check_log()
+        self.assertEqual(len(seen), len(set(seen.values())))
+        return server, seen
+
+    def test_each_call_of_a_commit(self):
+        def commit(server):
+            return server.commit(self.left)
+
+        for lasting in (False, True):
+            for server, tracer in self.faults(commit):
+                answer = commit(server)
+                self.assertEqual(tracer.injected(), 1, tracer.text())
+                self.assertIn(answer.status, (201, 503), answer.body)
+                if answer.status == 503:
+                    self.assertEqual(answer.code, "StorageBusy")
+                self.assertEqual(server.head()["version"], 32 if answer.status == 201 else 31)
+                if lasting:  # without a restart: it repairs itself and takes it
+                    again = ron.wait_until("it is taken", lambda server=server: self.taken(server))
+                    answer = again
+                server.close()  # SIGKILL
+                server, seen = self.verify()
+                if answer.status in (200, 201):
+                    self.assertEqual(seen.get(self.left["proposal"]), answer.json()["version"])
+                again = server.commit(self.left)
+                self.assertIn(again.status, (200, 201), again.body)
+                self.assertEqual(again.json()["version"], 32)
+                server.check_log()
+
+    def taken(self, server):
+        response = server.commit(self.left)
+        return response if response.status in (200, 201) else None
+
+    def test_each_call_of_an_approval(self):
+        def approve(server):
+            return server.approve(self.left, server.signers[2])
+
+        for server, tracer in self.faults(approve):
+            answer = approve(server)
+            self.assertEqual(tracer.injected(), 1, tracer.text())
+            self.assertIn(answer.status, (200, 503), answer.body)
+            server.close()
+            server, _ = self.verify()
+            found = server.get("/registry/proposals/" + self.left["proposal"])["approvals"]
+            self.assertIn(len(found), (3,) if answer.status == 200 else (2, 3))
+            again = approve(server)
+            self.assertIn(again.code, (None, "DuplicateApproval"))
+
+    def checkpoint(self, server):
+        with server.connect_admin() as connection:
+            return connection.ask("POST", "/admin/registry/checkpoint", [server.auth], b"")
+
+    def test_each_call_of_a_checkpoint(self):
+        short = {"server.request_deadline": "3s"}
+        for server, tracer in self.faults(self.checkpoint, **short):
+            answer = self.checkpoint(server)
+            self.assertGreaterEqual(tracer.injected(), 0)
+            self.assertIn(answer.status, (200, 503, 504), answer.body)
+            listed = [each["version"] for each in server.get("/registry/checkpoints")["checkpoints"]]
+            self.assertEqual(31 in listed, answer.status == 200)
+            # Writes and reads go on meanwhile.
+            ron.wait_until("it is taken", lambda server=server: self.taken(server))
+            server.close()  # SIGKILL
+            server, seen = self.verify()
+            self.assertEqual(server.head()["version"], 32)
+            listed = [each["version"] for each in server.get("/registry/checkpoints")["checkpoints"]]
+            if answer.status == 200:
+                self.assertIn(31, listed)
+            self.assertEqual(server.checkpoint()["version"], 32)
+            self.assertEqual(server.get("/registry/proof/31")["version"], 31)
+
+    def prune(self, server):
+        server.checkpoint()
+        ron.wait_until("a prune ended", lambda: any(
+            line["msg"] in ("pruned", "a prune failed and is tried again at the next checkpoint")
+            for line in server.logs()))
+
+    def test_each_call_of_a_prune(self):
+        keep = {"retention.keep_versions": 8, "server.request_deadline": "3s"}
+
+        def is_prune(call):
+            return call[0].startswith("unlink") or "/log/segments" in call[1]
+
+        for server, tracer in self.faults(self.prune, is_prune, **keep):
+            self.prune(server)
+            self.assertGreaterEqual(tracer.injected(), 0)
+            state = server.get("/registry/state")
+            server.close()
+            server, _ = self.verify(**keep)
+            self.assertEqual(server.get("/registry/state"), state)
+            server.agree(region("more"))
+            server.checkpoint()
+            ron.wait_until("it is pruned",
+                           lambda server=server: server.metrics().value("registry_first_version") > 0)
+            server.check_log()
+
+    def test_io_uring_that_stumbles(self):
+        """Calls through io_uring cannot fail one by one here, but handing them over can."""
+        for error in ("EINTR", "EAGAIN", "EBUSY"):
+            with self.subTest(error):
+                shutil.rmtree(self.data)
+                shutil.copytree(self.template, self.data)
+                server = self.start(self.PRUNING, cores=1)
+                with Tracer(server, "-e", "trace=io_uring_enter", "-e",
+                            f"inject=io_uring_enter:error={error}:when=1..3") as tracer:
+                    answer = server.commit(self.left)
+                    if not tracer.text():
+                        self.skipTest("the kernel refuses an io_uring")
+                    self.assertEqual(answer.status, 201, answer.body)
+                server.close()
+                server, seen = self.verify()
+                self.assertEqual(seen[self.left["proposal"]], 31)
+
+
+def arguments():
+    """Takes what is ours from the command line and leaves the rest to unittest."""
+    given = sys.argv
+    for name in ("kills", "seed"):
+        if f"--{name}" in given:
+            at = given.index(f"--{name}")
+            globals()[name.upper()] = int(given[at + 1])
+            del given[at:at + 2]
+
+
+if __name__ == "__main__":
+    arguments()
+    unittest.main()
