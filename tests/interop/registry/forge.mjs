@@ -143,6 +143,8 @@ good('if-head', usual().commit(update(region('af')), [ada, bob], {
 good('last-second', rotated(
   [{ ...THREE[0], not_after: '2026-01-01T00:00:04Z' }, THREE[1], THREE[2]], [ada, bob])
   .commit(update(region('af')), [ada, bob]));
+good('node-keys', usual().commit(update(...['', '=', '=='].map((end, i) => (
+  { type: 'node', id: `n${i}`, public_key: '-'.repeat(42) + '_' + end })))));
 good('reordered', new Log().commit(update(region('us'))).commit(update(region('eu'))).checkpoint());
 {
   const files = usual().files();
@@ -252,6 +254,7 @@ refused('unknown-field', /no field/, update(region('af', { colour: 'red' })));
 refused('unknown-type', /no such type/, update({ type: 'planet', id: 'mars' }));
 refused('bad-id', /id of a descriptor/, update(region('-af')));
 refused('named-twice', /twice/, { kind: 'update', set: [region('af')], remove: ['region/af'] });
+refused('node-key', /'public_key'/, update({ type: 'node', id: 'n', public_key: 'A'.repeat(42) }));
 refused('big-weight', /'weight'/, update({ type: 'node', id: 'n', weight: 65536 }));
 refused('threshold-all', /threshold/, { kind: 'signers', threshold: 3, signers: THREE }, [ada, bob, eve]);
 refused('threshold-none', /threshold/, { kind: 'signers', threshold: 0, signers: THREE });

@@ -2,7 +2,7 @@
 // State.
 import {
   b3text, blake3, bytesOf, checkKey, countValues, decodeCbor, ed25519Verifies, exactBase64, fields,
-  isLooseBase64, listOf, need, parseTime, plain, printTime, same, uint,
+  listOf, need, parseTime, plain, printTime, same, uint,
 } from './values.mjs';
 
 const MAX_TIME = 253402300799999n;
@@ -57,7 +57,7 @@ const DESCRIPTORS = {
   node: {
     url: isUrl,
     region: isId,
-    public_key: (value) => typeof value === 'string' && isLooseBase64(value, 32),
+    public_key: (value) => typeof value === 'string' && /^[A-Za-z0-9+/_-]{43}={0,2}$/.test(value),
     weight: isNumber(0, 65535),
     state: isWord('active', 'draining', 'down'),
   },

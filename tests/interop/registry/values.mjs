@@ -22,14 +22,6 @@ export function exactBase64(text, what) {
   return bytes;
 }
 
-// Either alphabet, padded or not.
-export function isLooseBase64(text, length) {
-  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) return false;
-  const bare = text.replace(/=+$/, '');
-  if (bare.length !== text.length && text.length % 4 !== 0) return false;
-  return Math.floor((bare.length * 6) / 8) === length && bare.length % 4 !== 1;
-}
-
 // Text keys, integers, no floats; anything that is not what encode() makes is refused.
 export function decodeCbor(bytes, what) {
   let value;
