@@ -83,19 +83,19 @@ struct Registry {
   explicit Registry(Mistake what) : mistake(what) {}
 
   // WorkQueue::post or ask, and Committer::ring.
-  void post(std::size_t queue, Asked& asked,
+  void post(std::size_t queue, Asked& request,
             std::shared_ptr<typename Job<Sync>::Reply> reply = {}) {
     if (mistake == Mistake::RingsFirst) intake.set(0);
-    auto sent = queues[queue]->try_send(Job<Sync>(asked, std::move(reply)));
+    auto sent = queues[queue]->try_send(Job<Sync>(request, std::move(reply)));
     if (!sent) {
       std::move(sent.error().value).answer(0);
     } else if (mistake != Mistake::RingsFirst) {
       intake.set(0);
     }
   }
-  void ask(std::size_t queue, Asked& asked) {
+  void ask(std::size_t queue, Asked& request) {
     auto reply = std::make_shared<typename Job<Sync>::Reply>();
-    post(queue, asked, reply);
+    post(queue, request, reply);
     std::optional<int> version;
     wait_for(RecvOneshot{*reply, version});
   }

@@ -7,8 +7,7 @@
 
 namespace ron::chain {
 
-std::string genesis_entry(const SignerSet& signers, std::int64_t now_ms,
-                          platform::Random& random) {
+std::string genesis_entry(const SignerSet& signers, std::int64_t now_ms, platform::Random& random) {
   Entry entry;
   entry.proposal = base::Ulid(static_cast<std::uint64_t>(now_ms),
                               static_cast<std::uint16_t>(random.next()), random.next());

@@ -269,6 +269,17 @@ class Server(ron.Process):
                 head = self.agree(region(f"{name}{number}"), connection=connection)
         return head
 
+    def fill_at_once(self, count, threads=8):
+        """So many versions more, by several clients."""
+        def work(index):
+            with self.connect() as connection:
+                for number in range(count // threads):
+                    self.agree(region(f"t{index}-{number % 50}"), connection=connection)
+            return False
+
+        errors = ron.Load(threads, work).join(10 * ron.REPLY_S)
+        assert not errors, errors
+
     def head(self):
         return self.ask("GET", "/registry/head", auth=()).json()
 
