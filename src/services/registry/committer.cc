@@ -62,7 +62,7 @@ Task<void> Committer::run(runtime::Shutdown shutdown) {
   if (journal_live_from_ == 0) journal_live_from_ = parts_.journal->first();
   for (;;) {
     intake.see();
-// Asked before the queues are: what was queued before the stop is answered.
+    // Asked before the queues are: what was queued before the stop is answered.
     const bool is_last = shutdown.requested();
     if (needs_repair()) co_await repair(shutdown);
     Batch batch = gather();
