@@ -16,6 +16,10 @@ std::optional<std::uint64_t> json_number(std::string_view json, std::string_view
   return status == std::errc() ? std::optional(number) : std::nullopt;
 }
 
+bool RegistryJudge::has_signer(Ask ask) noexcept {
+  return ask == Ask::Approve || ask == Ask::ApproveForged || ask == Ask::ApproveUnknown;
+}
+
 // What a client knows of its proposal says what it may hear.
 bool RegistryJudge::has_approval_reason(Code code) const {
   const Flow& flow = *request_->flow;
@@ -38,11 +42,15 @@ bool RegistryJudge::has_own_reason(Code code) const {
   const Ask ask = request_->ask;
   if (code == Code::StorageBusy) return request_->heavy && (disk_fails_ || disk_is_slow_);
   if (code == Code::NotFound) {
-    return ask == Ask::Missing || (ask == Ask::ShowProposal && request_->flow->commit_tried);
+    // Who asks again once its version was pruned and the process has gone is not known any more.
+    const bool is_forgotten =
+        prunes_ && begun_.commit_was_tried && (ask == Ask::Commit || has_signer(ask));
+    return ask == Ask::Missing || is_forgotten ||
+           (ask == Ask::ShowProposal && request_->flow->commit_tried);
   }
   if (code == Code::Pruned) return ask == Ask::Version || ask == Ask::Log;
   if (ask == Ask::ProposeWrong) return code == Code::Malformed || code == Code::VersionSkew;
-  if (ask == Ask::Approve || ask == Ask::ApproveForged || ask == Ask::ApproveUnknown) {
+  if (has_signer(ask)) {
     return has_approval_reason(code);
   }
   if (ask == Ask::Commit && code == Code::QuorumFailed) {

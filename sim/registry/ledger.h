@@ -18,13 +18,13 @@ namespace ron::sim {
 
 // One proposal on its way, as its client knows it.
 struct Flow {
-  std::string id;    // empty: not acknowledged
-  std::string text;  // to sign
-  std::set<std::size_t> approved;         // signers whose approval was acknowledged
-  std::set<std::size_t> tried;            // or may be there
-  bool commit_tried = false;              // may be committed
-  std::optional<std::uint64_t> version;   // it was told
-  bool wants_head = false;                // it names an if_head, and may be in nobody's way any more
+  std::string id;                        // empty: not acknowledged
+  std::string text;                      // to sign
+  std::set<std::size_t> approved;        // signers whose approval was acknowledged
+  std::set<std::size_t> tried;           // or may be there
+  bool commit_tried = false;             // may be committed
+  std::optional<std::uint64_t> version;  // it was told
+  bool wants_head = false;               // it names an if_head, and may be in nobody's way any more
 };
 
 class Ledger {

@@ -92,11 +92,9 @@ void draw_lives(Dice& dice, RegistryPlan& plan) {
     const LifeMaker maker{
         .section = "registry",
         .ports = kPorts,
-        .add_fixed = [&signers](Dice& own,
-                                Flags& flags) { add_fixed_flags(own, signers, flags); },
-        .add_hot = [&plan, last](Dice& own, Flags& flags) {
-          add_hot_flags(own, plan.prunes, last, flags);
-        }};
+        .add_fixed = [&signers](Dice& own, Flags& flags) { add_fixed_flags(own, signers, flags); },
+        .add_hot = [&plan, last](Dice& own,
+                                 Flags& flags) { add_hot_flags(own, plan.prunes, last, flags); }};
     LifePlan life = maker.draw(dice, last);
     if (last) life.stop_after.reset();
     if (!last && dice.chance(60)) {

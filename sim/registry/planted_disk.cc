@@ -53,8 +53,7 @@ std::string PlantedDisk::place_of(std::string path) const {
 Task<base::Result<std::unique_ptr<File>>> PlantedDisk::open(std::string path,
                                                             platform::OpenOptions options) {
   const bool is_late = plant_ == RegistryPlant::LateSync;
-  const bool mangles =
-      path.ends_with(".seg") && (is_late || plant_ == RegistryPlant::SkipSync);
+  const bool mangles = path.ends_with(".seg") && (is_late || plant_ == RegistryPlant::SkipSync);
   auto file = co_await disk_.open(place_of(std::move(path)), options);
   if (!file || !mangles) co_return file;
   co_return std::make_unique<SegmentFile>(is_late, std::move(*file));

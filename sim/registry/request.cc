@@ -12,9 +12,10 @@ namespace ron::sim {
 namespace {
 
 constexpr std::array<std::string_view, 18> kNames = {
-    "propose", "propose-wrong", "approve", "approve-forged", "approve-unknown", "commit",
-    "head",    "head-if-new",   "version", "log",            "state",           "list-proposals",
-    "show",    "checkpoints",   "health",  "ready",          "missing",         "garbage"};
+    "propose", "propose-wrong",  "approve",     "approve-forged", "approve-unknown",
+    "commit",  "head",           "head-if-new", "version",        "log",
+    "state",   "list-proposals", "show",        "checkpoints",    "health",
+    "ready",   "missing",        "garbage"};
 
 bool is_post(Ask ask) { return ask <= Ask::Commit; }
 

@@ -53,8 +53,8 @@ class RegistryRequestMaker {
   RegistryRequestMaker(const RegistryPlan& plan, const std::string& token)
       : plan_(plan), token_(token) {}
 
-  [[nodiscard]] RequestPtr make(Dice& dice, Ask ask, std::shared_ptr<Flow> flow,
-                                std::size_t signer, const Ledger& ledger) const;
+  [[nodiscard]] RequestPtr make(Dice& dice, Ask ask, std::shared_ptr<Flow> flow, std::size_t signer,
+                                const Ledger& ledger) const;
   // Any read, and what is no request at all.
   [[nodiscard]] RequestPtr any_read(Dice& dice, const Ledger& ledger) const;
 

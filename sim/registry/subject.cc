@@ -74,14 +74,14 @@ std::shared_ptr<const kit::ServiceConfig> RegistrySubject::settings(
 }
 
 platform::Host RegistrySubject::host(platform::Host machine) {
-  return {machine.cores,   machine.clock,      machine.random,  machine.net,      machine.resolver,
-          *faulty_,        machine.key_values, machine.signals, machine.blocking, machine.send_arena};
+  return {machine.cores, machine.clock,      machine.random,  machine.net,      machine.resolver,
+          *faulty_,      machine.key_values, machine.signals, machine.blocking, machine.send_arena};
 }
 
 std::unique_ptr<kit::Service> RegistrySubject::make_service(kit::ServiceParts parts) {
   disk_->next_life();
   auto service = std::make_unique<registry::Service>(
-      std::move(parts), registry::Directories{.data = "/registry", .keys = "/keys"});
+      std::move(parts), registry::Directories{.data = "/registry", .keys = "/registry"});
   service_ = service.get();
   return service;
 }
@@ -201,9 +201,9 @@ std::optional<std::size_t> RegistrySubject::begin(const Request& request, unsign
 
 Judgement RegistrySubject::answered(const Exchange& exchange) {
   const Begun begun = exchange.operation ? begun_[*exchange.operation] : Begun();
-  const bool is_slow = plan_.world.faults.slow_sync != 0 || disk_fails_ ||
-                       !exchange.life->task_failures.empty();
-  RegistryJudge judge(exchange, ledger_, begun, disk_fails_, is_slow);
+  const bool is_slow =
+      plan_.world.faults.slow_sync != 0 || disk_fails_ || !exchange.life->task_failures.empty();
+  RegistryJudge judge(exchange, ledger_, begun, {disk_fails_, is_slow, plan_.prunes});
   Judgement judgement = judge.judge();
   const RegistryRequest* const asked = own(*exchange.request);
   if (asked != nullptr && asked->flow) learn(*asked, *exchange.answer);
