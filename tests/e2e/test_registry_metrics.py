@@ -1,8 +1,8 @@
 """Every error and every metric of the registry's specification, seen happening.
 
 Sections 8 and 9 of svc-registry's concurrency specification, and the keys of section 12: each is
-provoked from outside. The disk is slow or fails where strace makes it so; the server has no io_uring
-then, since calls through it cannot be held up.
+provoked from outside. The disk is slow or fails where strace makes it so; the server has no
+io_uring then, since calls through it cannot be held up.
 """
 
 import http.server
