@@ -1,6 +1,6 @@
 """The registry on a real disk, hurt: killed at random moments under load, and with each single
-system call of a commit, an approval, a checkpoint and a prune failing. What was acknowledged is there
-afterwards, no version and no proposal twice, and the log verifies.
+system call of a commit, an approval, a checkpoint and a prune failing. What was acknowledged is
+there afterwards, no version and no proposal twice, and the log verifies.
 
 `--kills N` and `--seed N` make a longer run: `test_registry_crash.py --kills 300 Kills`.
 """

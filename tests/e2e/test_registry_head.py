@@ -1,6 +1,6 @@
 """HEAD is linearizable: 64 writers who all want to be next, writers who do not care, and readers.
-Each operation is recorded with when it was asked and when it was answered, and a checker looks for an
-order that cannot be."""
+Each operation is recorded with when it was asked and when it was answered, and a checker looks for
+an order that cannot be."""
 
 import random
 import threading

@@ -10,7 +10,6 @@ import tempfile
 import time
 import unittest
 
-import registry
 import ron
 from registry import Case, region
 
