@@ -261,7 +261,8 @@ class Pruned : public ::testing::Test {
     RegistryFiles files(machine_, 2048);
     for (int i = 0; i < 40; ++i) {
       files.commit_node("r" + std::to_string(i));
-      if (i == 10 || i == 25 || i == 38) files.checkpoint();
+      if (i == 10 || i == 25) files.checkpoint();
+      if (i == 38) files.checkpoint(26);
     }
     files.prune(26);
     first_ = files.first();
@@ -308,6 +309,16 @@ TEST_F(Pruned, WithoutItsSnapshotsALogCannotBeVerified) {
 TEST_F(Pruned, AKeptCheckpointOfAVersionThatIsGoneStillCounts) {
   const std::string kept = run(machine_, read_file(&machine_.node.disk(), note(11)));
   EXPECT_THAT(verify(machine_, {{"kept", kept}}).problems, IsEmpty());
+}
+
+TEST(LogVerifier, VersionsThatWentWithoutACheckpointSayingSoAreMissed) {
+  Machine machine(1);
+  RegistryFiles files(machine, 2048);
+  for (int i = 0; i < 20; ++i) files.commit_node("n" + std::to_string(i));
+  files.checkpoint();
+  files.prune(15);
+  files.close();
+  EXPECT_THAT(verify(machine).problems, Contains(problem("the log", "versions were lost")));
 }
 
 TEST(LogVerifier, AnotherKeysCheckpointsAreRefused) {

@@ -2,6 +2,7 @@
 // does it, step by step.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -50,8 +51,9 @@ class RegistryFiles {
   // Whatever it is, for logs that must be refused.
   void force(const std::string& entry) { append(entry); }
 
-  // The note; also on disk, with the snapshot.
-  std::string checkpoint() {
+  // The note; also on disk, with the snapshot. It announces that versions below `pruned_below` may
+  // go.
+  std::string checkpoint(std::uint64_t pruned_below = 0) {
     good(run(machine_, tree_.flush()));
     const auto root = run(machine_, tree_root(&tree_, tree_.size()));
     const Snapshot snapshot = take_snapshot(state());
@@ -60,7 +62,7 @@ class RegistryFiles {
                                         *root,
                                         state().head().version,
                                         state().head().hash,
-                                        log_.first(),
+                                        std::max(pruned_below, log_.first()),
                                         snapshot.hash(),
                                         {}});
     const auto note = signer->sign(*text);

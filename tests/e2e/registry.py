@@ -1,5 +1,5 @@
-"""What end-to-end tests of svc-registry have besides the harness (`ron.py`): signers, the way from a
-proposal to a version, event streams, and a check of the whole log that shares no code with it."""
+"""What end-to-end tests of svc-registry have besides the harness (`ron.py`): signers, the way from
+a proposal to a version, event streams, and a check of the whole log that shares no code with it."""
 
 import base64
 import ctypes
@@ -363,7 +363,8 @@ class Quorum:
             assert len(good) >= self.threshold, f"no quorum at version {item['version']}"
         if change["kind"] in ("genesis", "signers"):
             keys = [base64.b64decode(each["public_key"]) for each in change["signers"]]
-            self.keys = {each.removeprefix("b3:")[:16]: key for each, key in zip(b3_all(keys), keys)}
+            self.keys = {each.removeprefix("b3:")[:16]: key
+                         for each, key in zip(b3_all(keys), keys)}
             self.threshold = change["threshold"]
         if change["kind"] == "revoke":
             for each in change["signers"]:

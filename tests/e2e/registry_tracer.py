@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
+import tempfile
 
 import ron
 
@@ -21,7 +21,9 @@ def blocking_binary(directory):
     """A program that is the server without an io_uring."""
     wrapper = pathlib.Path(directory) / "without-io-uring"
     script = pathlib.Path(__file__).resolve().parent / "without_io_uring.py"
-    wrapper.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{script}' '{ron.BINARY}' \"$@\"\n")
+    # A leak check traces the process itself and cannot while strace does.
+    wrapper.write_text("#!/bin/sh\nexport ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0\n"
+                       f"exec '{sys.executable}' '{script}' '{ron.BINARY}' \"$@\"\n")
     wrapper.chmod(0o700)
     return str(wrapper)
 
@@ -38,7 +40,8 @@ class Tracer:
         self.server = server
         self.threads = threads_of(server)
         thread = None if thread is None else self.threads[thread]
-        self.path = server.home / f"trace-{time.monotonic_ns()}"
+        self._home = tempfile.TemporaryDirectory(prefix="ron-e2e-trace-")
+        self.path = pathlib.Path(self._home.name) / "trace"
         whom = ["-p", str(thread)] if thread else ["-f", "-p", str(server.pid)]
         self.process = subprocess.Popen(
             ["strace", "-y", "-qq", "-s", "0", "-o", str(self.path), *flags, *whom],
@@ -73,7 +76,9 @@ class Tracer:
         found = []
         for line in self.text().splitlines():
             match = LINE.match(line)
-            paths = re.findall(rf'[<"]({re.escape(str(below))}[^>"]*)[>"]', match[2]) if match else []
+            if not match:
+                continue
+            paths = re.findall(rf'[<"]({re.escape(str(below))}[^>"]*)[>"]', match[2])
             if paths:
                 found.append((match[1], paths[0]))
         return found

@@ -6,7 +6,6 @@ import calendar
 import time
 import unittest
 
-import registry
 import ron
 from registry import Case, Signer, region
 

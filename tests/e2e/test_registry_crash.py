@@ -1,6 +1,6 @@
-"""The registry on a real disk, hurt: killed at random moments under load, and with each single system
-call of a commit, a checkpoint and a prune failing once. What was acknowledged is there afterwards, no
-version and no proposal twice, and the chain verifies.
+"""The registry on a real disk, hurt: killed at random moments under load, and with each single
+system call of a commit, an approval, a checkpoint and a prune failing. What was acknowledged is
+there afterwards, no version and no proposal twice, and the log verifies.
 
 `--kills N` and `--seed N` make a longer run: `test_registry_crash.py --kills 300 Kills`.
 """
@@ -53,7 +53,6 @@ class Kills(Case):
         self.random = random.Random(SEED)
         self.told = Acknowledged()
         self.known = {}  # version: (hash, proposal), of all that was ever seen
-        self.counts = {"committed": 0, "pending": 0, "pruned": 0}
 
     def client(self, server, index):
         """One after the other, sometimes left unfinished, until the server is gone."""
@@ -125,9 +124,15 @@ class Kills(Case):
                 self.told.proposed(proposal)
                 self.told.committed(proposal, response.json())
 
+    def verify(self):
+        code, said, error = ron.run_ron("registry", "verify", "--data", self.data)
+        self.assertEqual(code, 0, said + error)
+
     def test_killed_under_load(self):
         unfinished = 0
-        for _ in range(KILLS):
+        for number in range(KILLS):
+            if number % 10 == 0 and number:
+                self.verify()
             server = self.start(self.SETS)
             pending = self.check(server)
             unfinished += len(pending)
@@ -136,6 +141,7 @@ class Kills(Case):
             time.sleep(self.random.uniform(0.02, 0.4))
             server.close()  # SIGKILL
             self.assertEqual(load.join(), [])
+        self.verify()
         server = self.start(self.SETS)
         self.check(server)
         server.check_log()
@@ -146,9 +152,10 @@ class Kills(Case):
                              (200, {"version": version, "hash": digest}))
         self.assertEqual(server.readyz().status, 200)
         self.assertEqual(server.metrics().value("registry_verify_failures_total"), 0)
+        first = server.metrics().value("registry_first_version")
         print(f"\n{KILLS} kills: {len(self.told.commits)} commits acknowledged, HEAD "
-              f"{server.head()['version']}, {unfinished} proposals were pending after starts, first "
-              f"version {server.metrics().value('registry_first_version'):.0f}", file=sys.stderr)
+              f"{server.head()['version']}, first version {first:.0f}, {unfinished} proposals were "
+              "pending after starts", file=sys.stderr)
 
 
 class Faults(Case):
@@ -173,6 +180,9 @@ class Faults(Case):
                     {"type": "region", "id": f"r{number}-{each}", "title": padding}
                     for each in range(40)]})
             cls.left = server.ready(region("left-over"))
+            cls.large = server.ready({"kind": "update", "set": [
+                {"type": "region", "id": f"large-{each}", "title": padding}
+                for each in range(500)]})
             assert server.stop() == 0
 
     @classmethod
@@ -188,70 +198,89 @@ class Faults(Case):
         return server
 
     def faults(self, operation, is_part=lambda call: True, **sets):
-        """Runs it once to see its calls, then once for each of them, and hands over servers with
-        that call failing."""
+        """Runs it once to see its calls, then once for each of them: hands over servers with that
+        call failing, and checks that it did."""
         server = self.fresh(**sets)
         with Tracer(server, "-e", "trace=" + ",".join(CALLS)) as tracer:
             operation(server)
         calls = [call for call in tracer.calls(self.data) if is_part(call)]
-        server.close()
         self.assertTrue(calls)
-        for name, path in dict.fromkeys(calls):
-            # The counters of strace are those of a thread: of several such calls the first of each
-            # thread fails, and in another run only that of the thread which made the last.
-            threads = [None]
-            if calls.count((name, path)) > 1:
-                threads.append(tracer.last_thread(name, path))
-            for thread in threads:
-                with self.subTest(f"{name} {path.removeprefix(self.data)}", thread=thread):
-                    server = self.fresh(**sets)
-                    with Tracer(server, "-P", path, "-e", "trace=" + name, "-e",
-                                f"inject={name}:error=EIO:when=1", thread=thread) as failing:
-                        yield server, failing
-                    server.close()
+        # The counters of strace are those of a thread: of several such calls the first of each
+        # thread fails, that of a repair included, and in another run only that of the thread which
+        # made the last.
+        runs = [(call, None) for call in dict.fromkeys(calls)]
+        runs += [(call, tracer.last_thread(*call)) for call in dict.fromkeys(calls)
+                 if calls.count(call) > 1]
+        server.close()
+        failed = 0
+        for (name, path), thread in runs:
+            with self.subTest(f"{name} {path.removeprefix(self.data)}", thread=thread):
+                server = self.fresh(**sets)
+                with Tracer(server, "-P", path, "-e", "trace=" + name, "-e",
+                            f"inject={name}:error=EIO:when=1", thread=thread) as tracer:
+                    yield server
+                    # Which thread makes a call is chance.
+                    self.assertGreaterEqual(tracer.injected(), 0 if thread else 1, name + path)
+                    failed += tracer.injected()
+                server.close()
+        print(f"\n{self.id()}: {len(runs)} runs for {len(calls)} calls, {failed} failed",
+              file=sys.stderr)
 
     def verify(self, **sets):
-        """A start on what is there: everything verifies, and it goes on."""
+        """What is there verifies without a server, and with one, which goes on from it."""
+        code, said, error = ron.run_ron("registry", "verify", "--data", self.data)
+        self.assertEqual(code, 0, said + error)
         server = self.start({**self.PRUNING, **sets})
         seen = server.check_log()
         self.assertEqual(len(seen), len(set(seen.values())))
         return server, seen
 
+    def commits(self, proposal, lasting):
+        """Commits it while a call fails. `lasting`: without a restart it repairs itself and takes
+        it; else it is killed after its answer."""
+        for server in self.faults(lambda server: server.commit(proposal)):
+            answer = server.commit(proposal)
+            self.assertIn(answer.status, (201, 503), answer.body)
+            if answer.status == 503:
+                self.assertEqual(answer.code, "StorageBusy")
+            self.assertEqual(server.head()["version"], 32 if answer.status == 201 else 31)
+            if lasting:
+                answer = self.taken(server, proposal)
+            server.close()  # SIGKILL
+            server, seen = self.verify()
+            if answer.status in (200, 201):
+                self.assertEqual(seen.get(proposal["proposal"]), answer.json()["version"])
+            again = server.commit(proposal)
+            self.assertIn(again.status, (200, 201), again.body)
+            self.assertEqual(again.json()["version"], 32)
+            server.check_log()
+
+    def taken(self, server, proposal):
+        """The answer to a commit that is repeated until it is taken."""
+        def try_it():
+            response = server.commit(proposal)
+            return response if response.status in (200, 201) else None
+
+        return ron.wait_until("it is taken", try_it)
+
+    def test_each_call_of_a_commit_and_a_kill(self):
+        self.commits(self.left, lasting=False)
+
     def test_each_call_of_a_commit(self):
-        def commit(server):
-            return server.commit(self.left)
+        self.commits(self.left, lasting=True)
 
-        for lasting in (False, True):
-            for server, tracer in self.faults(commit):
-                answer = commit(server)
-                self.assertEqual(tracer.injected(), 1, tracer.text())
-                self.assertIn(answer.status, (201, 503), answer.body)
-                if answer.status == 503:
-                    self.assertEqual(answer.code, "StorageBusy")
-                self.assertEqual(server.head()["version"], 32 if answer.status == 201 else 31)
-                if lasting:  # without a restart: it repairs itself and takes it
-                    again = ron.wait_until("it is taken", lambda server=server: self.taken(server))
-                    answer = again
-                server.close()  # SIGKILL
-                server, seen = self.verify()
-                if answer.status in (200, 201):
-                    self.assertEqual(seen.get(self.left["proposal"]), answer.json()["version"])
-                again = server.commit(self.left)
-                self.assertIn(again.status, (200, 201), again.body)
-                self.assertEqual(again.json()["version"], 32)
-                server.check_log()
+    def test_each_call_of_a_commit_that_begins_a_segment_and_a_kill(self):
+        self.commits(self.large, lasting=False)
 
-    def taken(self, server):
-        response = server.commit(self.left)
-        return response if response.status in (200, 201) else None
+    def test_each_call_of_a_commit_that_begins_a_segment(self):
+        self.commits(self.large, lasting=True)
 
     def test_each_call_of_an_approval(self):
         def approve(server):
             return server.approve(self.left, server.signers[2])
 
-        for server, tracer in self.faults(approve):
+        for server in self.faults(approve):
             answer = approve(server)
-            self.assertEqual(tracer.injected(), 1, tracer.text())
             self.assertIn(answer.status, (200, 503), answer.body)
             server.close()
             server, _ = self.verify()
@@ -260,26 +289,26 @@ class Faults(Case):
             again = approve(server)
             self.assertIn(again.code, (None, "DuplicateApproval"))
 
+    def listed(self, server):
+        return [each["version"] for each in server.get("/registry/checkpoints")["checkpoints"]]
+
     def checkpoint(self, server):
         with server.connect_admin() as connection:
             return connection.ask("POST", "/admin/registry/checkpoint", [server.auth], b"")
 
     def test_each_call_of_a_checkpoint(self):
         short = {"server.request_deadline": "3s"}
-        for server, tracer in self.faults(self.checkpoint, **short):
+        for server in self.faults(self.checkpoint, **short):
             answer = self.checkpoint(server)
-            self.assertGreaterEqual(tracer.injected(), 0)
             self.assertIn(answer.status, (200, 503, 504), answer.body)
-            listed = [each["version"] for each in server.get("/registry/checkpoints")["checkpoints"]]
-            self.assertEqual(31 in listed, answer.status == 200)
+            self.assertEqual(31 in self.listed(server), answer.status == 200)
             # Writes and reads go on meanwhile.
-            ron.wait_until("it is taken", lambda server=server: self.taken(server))
+            self.taken(server, self.left)
             server.close()  # SIGKILL
             server, seen = self.verify()
             self.assertEqual(server.head()["version"], 32)
-            listed = [each["version"] for each in server.get("/registry/checkpoints")["checkpoints"]]
             if answer.status == 200:
-                self.assertIn(31, listed)
+                self.assertIn(31, self.listed(server))
             self.assertEqual(server.checkpoint()["version"], 32)
             self.assertEqual(server.get("/registry/proof/31")["version"], 31)
 
@@ -295,17 +324,16 @@ class Faults(Case):
         def is_prune(call):
             return call[0].startswith("unlink") or "/log/segments" in call[1]
 
-        for server, tracer in self.faults(self.prune, is_prune, **keep):
+        for server in self.faults(self.prune, is_prune, **keep):
             self.prune(server)
-            self.assertGreaterEqual(tracer.injected(), 0)
             state = server.get("/registry/state")
             server.close()
             server, _ = self.verify(**keep)
             self.assertEqual(server.get("/registry/state"), state)
             server.agree(region("more"))
             server.checkpoint()
-            ron.wait_until("it is pruned",
-                           lambda server=server: server.metrics().value("registry_first_version") > 0)
+            ron.wait_until("it is pruned", lambda server=server:
+                           server.metrics().value("registry_first_version") > 0)
             server.check_log()
 
     def test_io_uring_that_stumbles(self):

@@ -1,6 +1,6 @@
-"""HEAD is linearizable: 64 writers who all want to be next, writers who do not care, and readers. Each
-operation is recorded with when it was asked and when it was answered, and a checker looks for an order
-that cannot be."""
+"""HEAD is linearizable: 64 writers who all want to be next, writers who do not care, and readers.
+Each operation is recorded with when it was asked and when it was answered, and a checker looks for
+an order that cannot be."""
 
 import random
 import threading
@@ -55,7 +55,8 @@ def problem_of(operations):
             latest = max(latest, done[at][3])
             at += 1
         if version < latest or is_commit and version == latest:
-            return f"version {latest} was known, and then {version} was {'made' if is_commit else 'read'}"
+            done_late = "made" if is_commit else "read"
+            return f"version {latest} was known, and then {version} was {done_late}"
     return None
 
 

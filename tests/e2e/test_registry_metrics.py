@@ -1,8 +1,8 @@
 """Every error and every metric of the registry's specification, seen happening.
 
 Sections 8 and 9 of svc-registry's concurrency specification, and the keys of section 12: each is
-provoked from outside. The disk is slow or fails where strace makes it so; the server has no io_uring
-then, since calls through it cannot be held up.
+provoked from outside. The disk is slow or fails where strace makes it so; the server has no
+io_uring then, since calls through it cannot be held up.
 """
 
 import http.server
@@ -97,7 +97,7 @@ class Blocking(Case):
     def slow(self, server, milliseconds):
         """From now on every sync of a file takes so long, until it is closed."""
         tracer = Tracer(server, "-e", "trace=fdatasync", "-e",
-                        f"inject=fdatasync:delay_enter={milliseconds * 1000}")
+                        f"inject=fdatasync:delay_enter={int(milliseconds * 1000 * ron.SLOW)}")
         self.addCleanup(tracer.close)
         return tracer
 
@@ -120,7 +120,7 @@ class Errors(Blocking):
         waiting = server.propose(region("approve"))
         with self.slow(server, 1500):
             first = self.propose_later(server, "first")
-            time.sleep(0.3)  # it is being written
+            time.sleep(0.3 * ron.SLOW)  # it is being written
             more = [self.propose_later(server, f"more{number}") for number in range(6)]
             signers = [registry.Signer() for _ in range(2)] + server.signers
             approvals = [self.send(server, "POST", "/registry/approvals/" + waiting["proposal"],
@@ -148,13 +148,13 @@ class Errors(Blocking):
         ready = server.ready(region("x"))
         with self.slow(server, 3000):
             first = self.propose_later(server, "first")
-            time.sleep(0.3)
+            time.sleep(0.3 * ron.SLOW)
             began = time.monotonic()
             late = [first, self.propose_later(server, "late"),
                     self.send(server, "POST", "/registry/commit/" + ready["proposal"])]
             for each in late:
                 self.refused(each.read_response(), 504, "Timeout")
-            self.assertLess(time.monotonic() - began, 2.5)
+            self.assertLess(time.monotonic() - began, 2.5 * ron.SLOW)
             server.wait_metric("io_timeouts_total", 3, op="commit")
         ron.wait_until("it goes on", lambda: server.commit(ready).status in (200, 201))
         server.check_log()
@@ -215,11 +215,11 @@ class Errors(Blocking):
         server = self.begin(drain_deadline="500ms")
         with self.slow(server, 4000):
             self.propose_later(server, "stuck")
-            time.sleep(0.3)
+            time.sleep(0.3 * ron.SLOW)
             began = time.monotonic()
             server.signal(signal.SIGTERM)
             self.assertEqual(server.wait_exit(), 0)
-            self.assertLess(time.monotonic() - began, 6)
+            self.assertLess(time.monotonic() - began, 6 * ron.SLOW)
         stopped, = [line for line in server.logs() if line["msg"] == "stopped"]
         self.assertGreaterEqual(stopped["aborted_tasks"], 1)
         server = self.start()

@@ -1,5 +1,5 @@
-"""`GET /registry/stream`: what was committed as server-sent events, to readers who come back, who do
-not read, and who are too many."""
+"""`GET /registry/stream`: what was committed as server-sent events, to readers who come back, who
+do not read, and who are too many."""
 
 import pathlib
 import select
@@ -10,7 +10,6 @@ import tempfile
 import time
 import unittest
 
-import registry
 import ron
 from registry import Case, region
 
@@ -56,9 +55,9 @@ class Stream(Case):
             heads[number] = server.agree(region(f"r{number}"))["hash"]
         for after in range(8):
             with self.subTest(after), server.stream(after) as stream:
-                server_side = [(version, "RegistryUpdated", {"version": version, "b3": heads[version]})
-                               for version in range(after + 1, 8)]
-                self.assertEqual([stream.event() for _ in server_side], server_side)
+                missed = [(version, "RegistryUpdated", {"version": version, "b3": heads[version]})
+                          for version in range(after + 1, 8)]
+                self.assertEqual([stream.event() for _ in missed], missed)
         server = self.restart(server)
         with server.stream(5) as stream:
             self.assertEqual([stream.event()[0] for _ in range(2)], [6, 7])

@@ -1,6 +1,6 @@
 """Runs a program that the kernel refuses an io_uring, as many containers do:
-`without_io_uring.py PROGRAM [ARGUMENT…]`. Its file calls then show in a trace of system calls, and can
-be made to fail there."""
+`without_io_uring.py PROGRAM [ARGUMENT…]`. Its file calls then show in a trace of system calls, and
+can be made to fail there."""
 
 import ctypes
 import os

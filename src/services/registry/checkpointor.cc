@@ -15,7 +15,7 @@ using platform::Task;
 using namespace std::chrono_literals;
 
 // How often it looks whether one is due.
-constexpr base::Duration kLookEvery = 1s;
+constexpr base::Duration kLookEvery = 100ms;
 constexpr base::Duration kCapturePatience = 30s;
 
 }  // namespace

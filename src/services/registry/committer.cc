@@ -39,7 +39,9 @@ Committer::Committer(CommitterParts parts, CommitterCapacities capacities)
       commits_(parts_.topology->meters().counter(metrics::kCommits)),
       syncs_(parts_.topology->meters().counter(metrics::kSyncs)),
       cas_failures_(parts_.topology->meters().counter(metrics::kCommitCasFail)),
-      backoffs_(parts_.topology->meters().counter(metrics::kStorageBackoff, {"commit"})) {
+      backoffs_(parts_.topology->meters().counter(metrics::kStorageBackoff, {"commit"})),
+      retries_(
+          parts_.topology->meters().counter(runtime::metrics::kBackoffRetriesTotal, {"commit"})) {
   for (std::size_t i = 0; i < refused_.size(); ++i) {
     refused_[i] = &parts_.topology->meters().counter(metrics::kRefused, {metrics::kActions[i]});
   }
@@ -287,6 +289,7 @@ Task<void> Committer::repair(runtime::Shutdown shutdown) {
     if (shutdown.requested()) co_return;
     backoffs_.add();
     co_await runtime::sleep_for(backoff.delay(attempt, jitter_));
+    retries_.add();
   }
   undo();
   broken_.store(false, std::memory_order_relaxed);

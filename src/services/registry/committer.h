@@ -166,6 +166,7 @@ class Committer {
   runtime::Counter& syncs_;
   runtime::Counter& cas_failures_;
   runtime::Counter& backoffs_;
+  runtime::Counter& retries_;
   std::array<runtime::Counter*, 3> refused_{};  // by Action
 };
 

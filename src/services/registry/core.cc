@@ -41,8 +41,11 @@ Core::Core(CoreParts parts, std::shared_ptr<const RegistryConfig> config)
       checkpointor_({parts_.host, parts_.topology, &store_, &views_, &committer_, &verifier_,
                      &settings_, parts_.log},
                     config->retention_capacity),
-      streams_(config->max_streams) {
+      streams_(config->max_streams),
+      timeouts_(parts_.topology->meters().counter(runtime::metrics::kIoTimeoutsTotal, {"commit"})) {
   committer_.set_rules(rules_of(*config));
+  // So that what a stream misses is there from the start.
+  static_cast<void>(committed_.subscribe("stream"));
 }
 
 Task<Result<bool>> Core::open() {
@@ -71,8 +74,7 @@ Task<void> Core::run_config_reloader(runtime::Shutdown shutdown) {
 }
 
 void Core::count_timeout(const base::Error& why) {
-  if (why.code != Code::Timeout) return;
-  parts_.topology->meters().counter(runtime::metrics::kIoTimeoutsTotal, {"commit"}).add();
+  if (why.code == Code::Timeout) timeouts_.add();
 }
 
 Result<void> Core::check_sound() const {

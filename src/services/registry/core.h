@@ -125,6 +125,7 @@ class Core {
   DeepVerifier verifier_;
   Checkpointor checkpointor_;
   runtime::Limit streams_;
+  runtime::Counter& timeouts_;
 };
 
 }  // namespace ron::registry

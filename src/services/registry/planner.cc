@@ -86,11 +86,12 @@ void Planner::forget(Pending::iterator proposal) {
 
 Result<Proposal*> Planner::find(const std::string& id, std::int64_t now_ms) {
   const auto found = pending_.find(id);
-  if (found == pending_.end()) {
-    return fail(Code::NotFound, "no proposal " + id + " is pending; it may have expired");
-  }
-  if (found->second.what->expires_ms <= now_ms) {
+  const bool is_pending = found != pending_.end();
+  if (is_pending ? found->second.what->expires_ms <= now_ms : expired_.find(id).has_value()) {
     return fail(Code::VersionSkew, "proposal " + id + " has expired");
+  }
+  if (!is_pending) {
+    return fail(Code::NotFound, "no proposal " + id + " is pending; it may have expired");
   }
   return &found->second;
 }
@@ -202,6 +203,7 @@ void Planner::expire(std::int64_t now_ms, Plan& plan) {
     plan.journal.push_back(journal_gone(expired->first));
     plan.pending.emplace_back(expired->first, std::nullopt);
     plan.events.push_back(event_of(EventKind::Expired, "expire", expired->first, {}));
+    expired_.add(expired->first, {});
     forget(expired);
   }
 }

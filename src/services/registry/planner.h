@@ -96,6 +96,7 @@ class Planner {
   std::size_t pending_bytes_ = 0;                // of their payloads
   std::int64_t earliest_expiry_ms_ = kNoExpiry;  // none of them expires before
   RecentCommits recent_;
+  RecentCommits expired_;  // proposals whose time was over; of no version
 };
 
 }  // namespace ron::registry

@@ -127,7 +127,8 @@ TEST_F(PlannerTest, AProposalEnds) {
   planner_.expire(now_, plan_);
   EXPECT_EQ(plan_.journal.size(), 1);
   EXPECT_TRUE(planner_.pending().empty());
-  EXPECT_EQ(code_of(commit(id)), Code::NotFound);
+  EXPECT_EQ(code_of(commit(id)), Code::VersionSkew);
+  EXPECT_EQ(code_of(commit("01ARZ3NDEKTSV4RRFFQ69G5FAV")), Code::NotFound);
 }
 
 TEST_F(PlannerTest, OnlySoManyMayWait) {

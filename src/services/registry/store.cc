@@ -8,6 +8,7 @@
 #include "chain/proof.h"
 #include "services/registry/genesis.h"
 #include "services/registry/wires.h"
+#include "volume/files.h"
 
 namespace ron::registry {
 namespace {
@@ -86,12 +87,13 @@ Store::Store(platform::Host host, platform::Disk* disk, StoreOptions options)
       tree_(disk_, options_.directory + "/tree", kTreeLock),
       checkpoints_(disk_, options_.directory + "/checkpoints") {}
 
+// Its own name, too, has to outlast a power cut: without it the whole log would be gone.
 Task<Result<void>> Store::make_directories() {
-  for (const std::string& path : {options_.directory, options_.directory + "/checkpoints"}) {
-    auto made = co_await disk_->make_directory(path);
-    if (!made) co_return fail(made.error().code, path + ": " + made.error().message);
+  Result<void> made = co_await volume::make_directories(disk_, options_.directory, "checkpoints");
+  if (!made) {
+    co_return fail(made.error().code, options_.directory + ": " + made.error().message);
   }
-  co_return co_await disk_->sync_directory(options_.directory);
+  co_return made;
 }
 
 // A new key would not be believed by those who keep the log's checkpoints.

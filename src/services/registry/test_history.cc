@@ -186,7 +186,7 @@ Value History::any_rotation() {
   std::size_t key = below(Keyring::kKeys);
   for (std::size_t tries = 0; tries < Keyring::kKeys && signers.size() < count; ++tries) {
     key = (key + 1) % Keyring::kKeys;
-    if (rules.revoked.contains(keys_.id(key)) && !chance(5)) continue;
+    if (rules.revoked.contains(keys_.id(key)) && !chance(25)) continue;
     std::optional<std::int64_t> until;
     if (chance(25)) until = now_ms_ / 1000 + static_cast<std::int64_t>(below(60)) - 5;
     signers.push_back(signer_value(keys_.public_key(key), until));

@@ -75,7 +75,8 @@ export function parseCheckpoint(text) {
   need(BigInt(prunedMatch[1]) <= version, 'pruned-below is above the version');
   need(more.length <= 16, 'the checkpoint has too many lines');
   for (const line of more) {
-    need(line !== '' && Buffer.byteLength(line) <= 1024 && !/^(chain|pruned-below|state) /.test(line),
+    need(line !== '' && Buffer.byteLength(line) <= 1024 &&
+         !/^(chain|pruned-below|state) /.test(line),
          'a further line of the checkpoint is wrong');
   }
   return {

@@ -21,8 +21,8 @@ const DAY = 86400000;
 function makeExample() {
   const [ada, bob, server] = [1, 2, 4].map((byte) => new Key(Buffer.alloc(32, byte)));
   const identity = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
-  const genesisPayload = encodeCbor(asMaps(
-    { change: { kind: 'genesis', threshold: 1, signers: [signerOf('ada', ada), signerOf('bob', bob)] } }));
+  const signers = [signerOf('ada', ada), signerOf('bob', bob)];
+  const genesisPayload = encodeCbor(asMaps({ change: { kind: 'genesis', threshold: 1, signers } }));
   const entry0 = makeEntry({
     version: 0, prev: Buffer.alloc(32), proposal: ulid(BEGIN), payload: genesisPayload, at: BEGIN,
     expires: 0,
@@ -106,7 +106,7 @@ const printed = (value) => typeof value === 'string' ? value :
 function rewrite(page, blocks) {
   const left = new Set(Object.keys(blocks));
   const made = page.replace(/^```(hex|text|json) (\S+)\n[^]*?^```$/gm, (_, kind, name) => {
-    if (!left.delete(name)) throw new Error(`the page has the example ${name} twice, or it is none`);
+    if (!left.delete(name)) throw new Error(`the page has ${name} twice, or it is no example`);
     return '```' + `${kind} ${name}\n${printed(blocks[name])}` + '```';
   });
   if (left.size > 0) throw new Error(`the page lacks: ${[...left].join(' ')}`);

@@ -1,7 +1,7 @@
 // Logs that no honest server writes, and a few that look odd and are right: each a directory, with
 // what a verifier must say of it.
 //
-//   node forge.mjs OUT        OUT/<name>/registry/…, OUT/<name>/kept.note for some, and OUT/cases.json:
+//   node forge.mjs OUT        OUT/<name>/registry, OUT/<name>/kept.note for some; OUT/cases.json:
 //                             [{"name", "holds", "kept", "because"}]; OUT/<name>.proof and
 //                             OUT/proofs.json the same for proof files. The log's key is OUT/vkey
 //                             and, as secret, OUT/<name>/keys/registry.pem
@@ -105,7 +105,8 @@ class Log {
 
 // Three versions and a checkpoint of them.
 const usual = () =>
-  new Log().commit(update(region('eu'))).commit(update(region('us', { title: 'West' }))).checkpoint();
+  new Log().commit(update(region('eu'))).commit(update(region('us', { title: 'West' })))
+    .checkpoint();
 const rotated = (signers, approvers, threshold = 2) =>
   usual().commit({ kind: 'signers', threshold, signers }, approvers);
 const sizeOf = (log) => log.entries.length;
@@ -130,7 +131,8 @@ good('supersede', usual().commit({
 }).checkpoint());
 good('supersede-nothing', usual().commit({
   kind: 'supersede', version: 2, reason: 'undo', change: { kind: 'update' },
-}).commit({ kind: 'supersede', version: 3, reason: 'redo', change: { kind: 'update' } }).checkpoint());
+}).commit({ kind: 'supersede', version: 3, reason: 'redo', change: { kind: 'update' } })
+  .checkpoint());
 good('revoke', rotated([...THREE, signerOf('dan', dan)], [ada, bob])
   .commit({ kind: 'revoke', signers: [eve.id], reason: 'lost' }).checkpoint());
 good('revoke-undone', rotated([...THREE, signerOf('dan', dan)], [ada, bob])
@@ -156,7 +158,8 @@ good('reordered', new Log().commit(update(region('us'))).commit(update(region('e
   const log = usual();
   const files = log.files();
   const { name, bytes, first } = log.last;
-  const next = makeFrame(IDENTITY, first, bytes.length, sizeOf(log), Buffer.alloc(2000, 7), bytes.length);
+  const end = bytes.length;
+  const next = makeFrame(IDENTITY, first, end, sizeOf(log), Buffer.alloc(2000, 7), end);
   const place = `log/segments/${name}`;
   good('torn', new Map([...files, [place, Buffer.concat([bytes, next.subarray(0, 900)])]]));
   const holed = Buffer.from(next);
@@ -202,7 +205,8 @@ forged('zero-signature', /does not verify/,
   let s = BigInt('0x' + Buffer.from(signature.subarray(32)).reverse().toString('hex')) + order;
   const malleable = Buffer.from(signature);
   for (let i = 32; i < 64; i += 1, s >>= 8n) malleable[i] = Number(s & 255n);
-  bad('malleable', /does not verify/, usual().commit(plain, [ada, { signer: bob.id, signature: malleable }]));
+  bad('malleable', /does not verify/, usual().commit(
+    plain, [ada, { signer: bob.id, signature: malleable }]));
 }
 {
   const log = usual();
@@ -233,7 +237,8 @@ forged('zero-signature', /does not verify/,
   bad('trailing-byte', /CBOR/, usual().add(Buffer.concat([bytes, Buffer.from([0])])));
   bad('indefinite', /CBOR/, usual().add(Buffer.concat(
     [Buffer.from([0xbf]), bytes.subarray(1), Buffer.from([0xff])])));
-  bad('fractional-second', /expired/, usual().commit(plain, undefined, { entry: { expires: BEGIN + DAY + 1 } }));
+  bad('fractional-second', /expired/, usual().commit(
+    plain, undefined, { entry: { expires: BEGIN + DAY + 1 } }));
   bad('same-version-twice', /version 2/, usual().add(usual().entries[2]));
 }
 
@@ -256,7 +261,8 @@ refused('bad-id', /id of a descriptor/, update(region('-af')));
 refused('named-twice', /twice/, { kind: 'update', set: [region('af')], remove: ['region/af'] });
 refused('node-key', /'public_key'/, update({ type: 'node', id: 'n', public_key: 'A'.repeat(42) }));
 refused('big-weight', /'weight'/, update({ type: 'node', id: 'n', weight: 65536 }));
-refused('threshold-all', /threshold/, { kind: 'signers', threshold: 3, signers: THREE }, [ada, bob, eve]);
+refused('threshold-all', /threshold/, { kind: 'signers', threshold: 3, signers: THREE },
+        [ada, bob, eve]);
 refused('threshold-none', /threshold/, { kind: 'signers', threshold: 0, signers: THREE });
 refused('signer-twice', /twice/, { kind: 'signers', threshold: 1, signers: [THREE[0], THREE[0]] });
 refused('revoke-too-many', /too few would be left/,
@@ -274,8 +280,8 @@ bad('if-head-other', /if_head/, usual().commit(plain, undefined, {
   payload: { if_head: { version: 2, hash: 'b3:' + '00'.repeat(32) } } }));
 for (const [name, text] of [
   ['small-order', Buffer.alloc(32).toString('base64')],
-  ['small-order-sign', Buffer.from('ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff', 'hex').toString('base64')],
-  ['not-canonical', Buffer.from('edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f', 'hex').toString('base64')],
+  ['small-order-sign', Buffer.from('ec' + 'ff'.repeat(31), 'hex').toString('base64')],
+  ['not-canonical', Buffer.from('ed' + 'ff'.repeat(30) + '7f', 'hex').toString('base64')],
   ['short-key', 'AAAA'],
   ['loose-base64', ada.public.toString('base64url')],
 ]) {
@@ -338,7 +344,8 @@ changed('empty-state', /CBOR/, (files) => files.set(STATE, Buffer.alloc(0)));
 changed('missing-tree', /too short/, (files) => files.delete('tree/0'));
 changed('swapped-leaves', /leaf 0/, (files) => {
   const tree = files.get('tree/0');
-  files.set('tree/0', Buffer.concat([tree.subarray(32, 64), tree.subarray(0, 32), tree.subarray(64)]));
+  files.set('tree/0', Buffer.concat(
+    [tree.subarray(32, 64), tree.subarray(0, 32), tree.subarray(64)]));
 });
 changed('missing-segment', /no snapshot|damaged|gone|closes/, (files) => {
   files.delete('log/segments/00000000000000000000.seg');
@@ -385,7 +392,7 @@ bad('genesis-all', /threshold/, new Log({ kind: 'genesis', threshold: 3, signers
 const proofs = [];
 const prove = (name, holds, because, log) => {
   log.checkpoint();
-  const [summary] = decodeCbor(log.notes.at(-1).snapshot, 'snapshot').map((part) => Buffer.from(part));
+  const [summary] = decodeCbor(log.notes.at(-1).snapshot, 'snapshot');
   const base64 = (bytes) => Buffer.from(bytes).toString('base64');
   proofs.push({ name, holds, because, text: JSON.stringify({
     format: 'ron-registry-proof/v1', version: sizeOf(log) - 1, entry: base64(log.entries.at(-1)),

@@ -60,7 +60,8 @@ function contentOf(segment, offset, head) {
   if (head.end > segment.bytes.length) return null;
   const content = segment.bytes.subarray(offset + HEAD_BYTES, offset + HEAD_BYTES + head.length);
   const padding = segment.bytes.subarray(offset + HEAD_BYTES + head.length, head.end);
-  return padding.every((byte) => byte === 0xff) && same(blake3(content), head.hash) ? content : null;
+  const sound = padding.every((byte) => byte === 0xff) && same(blake3(content), head.hash);
+  return sound ? content : null;
 }
 
 // Frames one behind the other from the first on, and where they end.

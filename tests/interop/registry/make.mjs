@@ -1,4 +1,4 @@
-// Makes what docs/registry-format.md describes: keys, entries, segments, checkpoints, proofs. For the
+// Makes what docs/registry-format.md describes: keys, entries, segments, checkpoints. For the
 // page's examples, and for logs of a test that no server would write.
 import { createPrivateKey, createPublicKey, sign as signBytes } from 'node:crypto';
 import { b3text, blake3, encodeCbor, printTime } from './values.mjs';
@@ -80,7 +80,8 @@ export function makeFrame(identity, segment, offset, number, content, durableBef
   length.writeUInt32LE(content.length);
   const head = Buffer.concat(
     [Buffer.from('RONf'), length, u64(number), u64(durableBefore), blake3(content)]);
-  const checksum = blake3(Buffer.concat([identity, u64(segment), u64(offset), head])).subarray(0, 8);
+  const covered = Buffer.concat([identity, u64(segment), u64(offset), head]);
+  const checksum = blake3(covered).subarray(0, 8);
   const padding = Buffer.alloc(8 - ((64 + content.length) % 8), 0xff);
   return Buffer.concat([head, checksum, content, padding]);
 }

@@ -130,8 +130,10 @@ function parseUpdate(value, isInner) {
     named.add(key);
     return key;
   };
-  const set = listOf(change.set ?? [], 'set', 1024).map((item) => [once(descriptorKey(item)), item]);
-  const remove = listOf(change.remove ?? [], 'remove', 1024).map((item) => once(checkKeyText(item)));
+  const set = listOf(change.set ?? [], 'set', 1024)
+    .map((item) => [once(descriptorKey(item)), item]);
+  const remove = listOf(change.remove ?? [], 'remove', 1024)
+    .map((item) => once(checkKeyText(item)));
   need(change.set !== null && change.remove !== null, 'set or remove is null');
   need(isInner || named.size > 0, 'the update does nothing');
   return { kind: 'update', set, remove };
@@ -200,7 +202,8 @@ function governed(change, before) {
   if (change.kind !== 'revoke') return before;
   const left = new Map([...before.signers].filter(([id]) => !change.ids.includes(id)));
   return {
-    threshold: before.threshold, signers: left, revoked: new Set([...before.revoked, ...change.ids]),
+    threshold: before.threshold, signers: left,
+    revoked: new Set([...before.revoked, ...change.ids]),
   };
 }
 
@@ -252,7 +255,8 @@ export class State {
       for (const id of inner.signers.keys()) need(!basis.revoked.has(id), `${id} was revoked`);
     } else {
       for (const id of inner.ids) need(basis.signers.has(id), `there is no signer ${id} to revoke`);
-      need(BigInt(basis.signers.size - inner.ids.length) > basis.threshold, 'too few would be left');
+      const left = BigInt(basis.signers.size - inner.ids.length);
+      need(left > basis.threshold, 'too few would be left');
     }
   }
 
@@ -269,7 +273,8 @@ export class State {
       const found = this.now.signers.get(signer) ?? (both ? after.signers.get(signer) : undefined);
       need(found, `${signer} is not one of the signers`);
       need(inTime(found), `the key of signer ${signer} has expired`);
-      need(ed25519Verifies(found.key, text, signature), `the signature of ${signer} does not verify`);
+      need(ed25519Verifies(found.key, text, signature),
+           `the signature of ${signer} does not verify`);
     }
     const counted = (set) => BigInt(entry.approvals.filter(({ signer }) => {
       const found = set.signers.get(signer);

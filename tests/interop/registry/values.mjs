@@ -109,11 +109,12 @@ export function plain(value, what, most, least = 1) {
   return value;
 }
 
+const RFC3339 =
+  /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
+
 // RFC 3339 as whole seconds since 1970.
 export function parseTime(text, what) {
-  const match =
-    /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:[Zz]|([+-])(\d\d):(\d\d))$/.exec(
-      text);
+  const match = RFC3339.exec(text);
   need(match, `${what} is not an RFC 3339 time`);
   const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number);
   const date = new Date(0);

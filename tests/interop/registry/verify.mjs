@@ -86,8 +86,8 @@ function readTree(folder, size, log) {
   }
   for (const { number, content } of log.frames) {
     const leaf = leafHash(content);
-    if (number < size) need(same(leaves[Number(number)], leaf), `leaf ${number} of the tree is wrong`);
-    else leaves.push(leaf);
+    if (number >= size) leaves.push(leaf);
+    need(same(leaves[Number(number)], leaf), `leaf ${number} of the tree is wrong`);
   }
   return leaves;
 }
@@ -117,9 +117,10 @@ function verifyData(directory, vkeyText, keptPath) {
   need(state.log, 'the log is empty');
   need(originOf(state.log) === vkey.name, 'the log is another one than the key is of');
   need(!newest || newest.version <= state.version, 'the log ends before its newest checkpoint');
-  const pruned = checkpoints.reduce((most, one) => (one.prunedBelow > most ? one.prunedBelow : most), 0n);
-  need(log.first <= pruned, 'versions are gone that no checkpoint allows to prune');
-  const leaves = said('tree', () => readTree(join(directory, 'tree'), newest ? newest.size : 0n, log));
+  need(log.first === 0n || checkpoints.some((one) => log.first <= one.prunedBelow),
+       'versions are gone that no checkpoint allows to prune');
+  const leaves = said(
+    'tree', () => readTree(join(directory, 'tree'), newest ? newest.size : 0n, log));
   const tree = new Frontier();
   for (const leaf of leaves) {
     tree.append(leaf);
