@@ -12,27 +12,34 @@ namespace ron::sim {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+constexpr std::size_t kSmallBody = 900;
+
+}  // namespace
+
 RegistryAuditor::RegistryAuditor(Talk* talk, const RegistryRequestMaker* maker, Ledger* ledger,
-                                 registry::Core* core)
+                                 registry::Core* core, std::uint64_t keep)
     : talk_(*talk),
       scene_(talk->scene()),
       maker_(*maker),
       ledger_(*ledger),
       core_(*core),
+      keep_(keep),
       dice_(scene_.plan.seed ^ 0xA0D17ULL) {}
 
 void RegistryAuditor::expect(bool holds, const std::string& what) {
   if (!holds) scene_.journal.violation("audit", what);
 }
 
-// Below the rate limit, however low that is; and with what it takes to be heard.
+// Below the rate limit and the limit of bodies, however low they are; and with a capability.
 Task<std::string> RegistryAuditor::ask(Ask what, std::shared_ptr<Flow> flow, std::size_t signer) {
   const http::ServerSettings& server = scene_.timeline.now_living().eras.back().settings->server;
   co_await runtime::sleep_for(1100ms / static_cast<Duration::rep>(server.max_rps));
   RequestPtr request;
   do {
     request = maker_.make(dice_, what, flow, signer, ledger_);
-  } while (request->right != Right::Enough);
+  } while (request->right != Right::Enough || request->body.size() > kSmallBody);
   co_return co_await talk_.ask(std::move(request));
 }
 
@@ -73,6 +80,10 @@ Task<base::Result<chain::State>> RegistryAuditor::begin_of_log(std::uint64_t fir
 
 Task<void> RegistryAuditor::check_log() {
   const std::uint64_t first = core_.first_version();
+  const std::uint64_t newest = core_.views().head()->head.version;
+  expect(first == 0 || (keep_ != 0 && first + keep_ <= newest + 1),
+         "more was pruned than may be: the log of HEAD " + std::to_string(newest) +
+             " begins with " + std::to_string(first));
   auto state = co_await begin_of_log(first);
   if (!state) co_return expect(false, "a pruned log: " + state.error().message);
   registry::SignatureCache cache;

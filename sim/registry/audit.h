@@ -18,7 +18,7 @@ namespace ron::sim {
 class RegistryAuditor {
  public:
   RegistryAuditor(Talk* talk, const RegistryRequestMaker* maker, Ledger* ledger,
-                  registry::Core* core);
+                  registry::Core* core, std::uint64_t keep);
 
   Task<void> run();
   [[nodiscard]] std::uint64_t checked() const noexcept { return checked_; }
@@ -36,6 +36,7 @@ class RegistryAuditor {
   const RegistryRequestMaker& maker_;
   Ledger& ledger_;
   registry::Core& core_;
+  const std::uint64_t keep_;  // versions at least; 0: all
   Dice dice_;
   std::uint64_t checked_ = 0;
 };

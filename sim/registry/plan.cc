@@ -15,7 +15,7 @@ using platform::sim::PerMillion;
 constexpr Ports kPorts{8083, 9083};
 
 // Patient: a client that is alone is served in time, however slow a sync is.
-void add_hot_flags(Dice& dice, bool prunes, bool patient, Flags& flags) {
+void add_hot_flags(Dice& dice, std::uint64_t keep, bool patient, Flags& flags) {
   ServerScale server{.body_cap = 64 * base::kKiB};
   if (patient) {
     server.least_deadline_ms = 3000;
@@ -28,7 +28,7 @@ void add_hot_flags(Dice& dice, bool prunes, bool patient, Flags& flags) {
   add("storage.checkpoint_interval", draw_ms(dice, 10, dice.chance(50) ? 100 : 2000));
   add("storage.checkpoint_versions", std::to_string(dice.pick({1U, 3U, 1000U})));
   add("storage.slow_after", draw_ms(dice, 10, 500));
-  add("retention.keep_versions", std::to_string(prunes ? dice.between(1, 6) : 0));
+  add("retention.keep_versions", std::to_string(keep));
   add("verify.slice", draw_ms(dice, 1, 50));
   add("verify.pause", draw_ms(dice, 0, 100));
 }
@@ -80,7 +80,7 @@ void draw_disk(Dice& dice, RegistryPlan& plan) {
     plan.trouble.fills_up = dice.chance(30);
   }
   plan.clock_jumps = dice.chance(30);
-  plan.prunes = dice.chance(50);
+  plan.keep_versions = dice.chance(50) ? dice.between(1, 6) : 0;
 }
 
 // Of the lives before the last six in ten end in the dark; that one is always audited.
@@ -93,8 +93,9 @@ void draw_lives(Dice& dice, RegistryPlan& plan) {
         .section = "registry",
         .ports = kPorts,
         .add_fixed = [&signers](Dice& own, Flags& flags) { add_fixed_flags(own, signers, flags); },
-        .add_hot = [&plan, last](Dice& own,
-                                 Flags& flags) { add_hot_flags(own, plan.prunes, last, flags); }};
+        .add_hot = [&plan, last](
+                       Dice& own,
+                       Flags& flags) { add_hot_flags(own, plan.keep_versions, last, flags); }};
     LifePlan life = maker.draw(dice, last);
     if (last) life.stop_after.reset();
     if (!last && dice.chance(60)) {

@@ -25,7 +25,7 @@ struct RegistryPlan : Plan {
   std::vector<auth::SigningKey> signers;
   DiskTrouble trouble;
   bool clock_jumps = false;
-  bool prunes = false;
+  std::uint64_t keep_versions = 0;  // 0: all
 };
 
 RegistryPlan make_registry_plan(std::uint64_t seed);

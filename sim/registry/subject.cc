@@ -203,7 +203,7 @@ Judgement RegistrySubject::answered(const Exchange& exchange) {
   const Begun begun = exchange.operation ? begun_[*exchange.operation] : Begun();
   const bool is_slow =
       plan_.world.faults.slow_sync != 0 || disk_fails_ || !exchange.life->task_failures.empty();
-  RegistryJudge judge(exchange, ledger_, begun, {disk_fails_, is_slow, plan_.prunes});
+  RegistryJudge judge(exchange, ledger_, begun, {disk_fails_, is_slow, plan_.keep_versions != 0});
   Judgement judgement = judge.judge();
   const RegistryRequest* const asked = own(*exchange.request);
   if (asked != nullptr && asked->flow) learn(*asked, *exchange.answer);
@@ -225,7 +225,7 @@ void RegistrySubject::learn(const RegistryRequest& request, const Answer& answer
 }
 
 Task<void> RegistrySubject::audit(Talk* talk) {
-  RegistryAuditor auditor(talk, &maker_, &ledger_, &service_->core());
+  RegistryAuditor auditor(talk, &maker_, &ledger_, &service_->core(), plan_.keep_versions);
   co_await auditor.run();
   checked_ = auditor.checked();
   first_ = service_->core().first_version();
