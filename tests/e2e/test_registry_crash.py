@@ -7,6 +7,7 @@ there afterwards, no version and no proposal twice, and the log verifies.
 
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -156,6 +157,28 @@ class Kills(Case):
         print(f"\n{KILLS} kills: {len(self.told.commits)} commits acknowledged, HEAD "
               f"{server.head()['version']}, first version {first:.0f}, {unfinished} proposals were "
               "pending after starts", file=sys.stderr)
+
+
+    def test_killed_while_a_log_begins(self):
+        """Keys, genesis and the first checkpoint: a start that was cut off is followed by one that
+        is not, with one log and three keys that fit it."""
+        for _ in range(KILLS // 3):
+            self.data = tempfile.mkdtemp(prefix="ron-e2e-data-")
+            self.addCleanup(shutil.rmtree, self.data, ignore_errors=True)
+            for _ in range(2):
+                process = subprocess.Popen(
+                    [ron.BINARY, "registry", "--data", self.data, "--bind", "127.0.0.1:0",
+                     "--admin", "127.0.0.1:0"], stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL, preexec_fn=ron.die_with_parent)
+                time.sleep(self.random.uniform(0, 0.12))
+                process.kill()
+                process.wait()
+            server = self.start()
+            self.assertEqual({each["id"] for each in server.get("/registry/state")["signers"]},
+                             {signer.id for signer in server.signers})
+            self.assertEqual(server.agree(region("x"))["version"], 1)
+            server.close()
+            self.verify()
 
 
 class Faults(Case):
