@@ -12,11 +12,10 @@
 namespace ron::sim {
 
 // X(name, text, what it does wrong)
-#define RON_SIM_REGISTRY_PLANTS(X)                                           \
-  X(SkipSync, "skip-sync", "acknowledges what it has not synced")            \
-  X(LateSync, "late-sync", "answers first and syncs with the next batch")    \
-  X(LostJournal, "lost-journal", "does not read the journal when it starts") \
-  X(PruneOneMore, "prune-one-more", "removes one segment more than a checkpoint covers")
+#define RON_SIM_REGISTRY_PLANTS(X)                                        \
+  X(SkipSync, "skip-sync", "acknowledges what it has not synced")         \
+  X(LateSync, "late-sync", "answers first and syncs with the next batch") \
+  X(LostJournal, "lost-journal", "does not read the journal when it starts")
 
 enum class RegistryPlant : std::uint8_t {
   None,

@@ -1,6 +1,6 @@
 #include "sim/registry/planted_disk.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace ron::sim {
 
@@ -57,20 +57,6 @@ Task<base::Result<std::unique_ptr<File>>> PlantedDisk::open(std::string path,
   auto file = co_await disk_.open(place_of(std::move(path)), options);
   if (!file || !mangles) co_return file;
   co_return std::make_unique<SegmentFile>(is_late, std::move(*file));
-}
-
-Task<base::Result<void>> PlantedDisk::remove(std::string path) {
-  const std::string place = place_of(path);
-  const std::size_t slash = place.rfind('/');
-  const std::string folder = place.substr(0, slash);
-  const bool prunes = plant_ == RegistryPlant::PruneOneMore && place.ends_with(".seg") &&
-                      place.find("/log/") != std::string::npos;
-  const auto removed = co_await disk_.remove(place);
-  if (!removed || !prunes) co_return removed;
-  const auto left = co_await disk_.list(folder);
-  if (!left || left->size() < 2) co_return removed;
-  const auto oldest = std::ranges::min_element(*left, {}, &platform::DirectoryEntry::name);
-  co_return co_await disk_.remove(folder + "/" + oldest->name);
 }
 
 }  // namespace ron::sim
