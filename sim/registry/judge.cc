@@ -84,7 +84,7 @@ Wrong RegistryJudge::judge_change() {
   if (answer_.status == 200 && !begun_.commit_was_tried) return "committed before anybody asked";
   if (answer_.status == 201 && flow.version) return "committed a second time";
   if (flow.version && *flow.version != *version) return "committed as another version";
-  flow.version = *version;
+  flow.version = version;
   // One that was committed before is not HEAD any more.
   const std::uint64_t floor = answer_.status == 201 ? begun_.floor : 0;
   return ledger_.told(*version, std::string(json_text(answer_.body, "hash")), floor);
