@@ -15,7 +15,7 @@ using platform::Task;
 using namespace std::chrono_literals;
 
 // How often it looks whether one is due.
-constexpr base::Duration kLookEvery = 100ms;
+constexpr base::Duration kLookEvery = 1s;
 constexpr base::Duration kCapturePatience = 30s;
 
 }  // namespace
@@ -39,6 +39,14 @@ bool Checkpointor::is_due(platform::TimePoint last, std::uint64_t wanted) const 
          now - last >= settings->storage.checkpoint_interval;
 }
 
+// One that is overdue, because it failed or may not be made, is tried again when it looks next.
+std::uint64_t Checkpointor::next_due() const {
+  const CheckpointPtr latest = parts_.store->checkpoints().latest();
+  const std::uint64_t size = latest ? latest->checkpoint.size() : 0;
+  const std::uint64_t next = size + parts_.settings->get()->storage.checkpoint_versions - 1;
+  return next > parts_.views->head()->head.version ? next : UINT64_MAX;
+}
+
 Task<void> Checkpointor::run(runtime::Shutdown shutdown) {
   auto wanted = wanted_.subscribe();
   platform::TimePoint last = parts_.host.clock.monotonic();
@@ -49,6 +57,7 @@ Task<void> Checkpointor::run(runtime::Shutdown shutdown) {
       last = parts_.host.clock.monotonic();
       if (!made) note_failure(made.error());
     }
+    due_at_ = next_due();
     const base::Duration pause =
         std::min(kLookEvery, parts_.settings->get()->storage.checkpoint_interval);
     co_await wanted.changed(runtime::Deadline::in(pause), shutdown);

@@ -52,6 +52,12 @@ class Checkpointor {
   // Removes what it is told to.
   platform::Task<void> run_retention(runtime::Shutdown shutdown);
 
+  // HEAD is this version: one is due when enough have come since the last. On its executor.
+  void note_head(std::uint64_t version) {
+    if (version < due_at_) return;
+    due_at_ = UINT64_MAX;
+    wanted_.set(version + 1);
+  }
   // A checkpoint that covers the version, made if need be. Timeout. Any core. Cancel-safe.
   platform::Task<base::Result<CheckpointPtr>> covering(std::uint64_t version,
                                                        runtime::Deadline deadline);
@@ -62,6 +68,7 @@ class Checkpointor {
   };
 
   [[nodiscard]] bool is_due(platform::TimePoint last, std::uint64_t wanted) const;
+  [[nodiscard]] std::uint64_t next_due() const;
   platform::Task<base::Result<void>> make();
   platform::Task<base::Result<void>> sign(const chain::State* state);
   // Below which version entries may go, given HEAD.
@@ -72,6 +79,7 @@ class Checkpointor {
   runtime::Watch<std::uint64_t> wanted_;        // versions that have to be covered: below this
   runtime::Watch<std::uint64_t> checkpointed_;  // size of the tree of the latest
   runtime::Mpsc<Prune> retention_cmd_;
+  std::uint64_t due_at_ = UINT64_MAX;  // the version with which the next one is; nobody knows yet
   observe::LogLimiter trouble_limit_{10'000};
 };
 

@@ -18,10 +18,9 @@ using namespace std::chrono_literals;
 
 constexpr base::Duration kSweepEvery = 1s;
 
-base::Error not_durable(const base::Error& why) {
-  return base::Error(Code::StorageBusy,
-                     "the disk did not take it, and it may or may not count; ask again")
-      .with("reason", why.message);
+// Where the files are is not the clients' business: the log has it.
+base::Error not_durable() {
+  return {Code::StorageBusy, "the disk did not take it, and it may or may not count; ask again"};
 }
 
 base::Error in_repair() {
@@ -182,7 +181,10 @@ Task<void> Committer::commit(Batch* batch) {
     logged = co_await write_log(&plan);
   }
   if (logged) parts_.views->publish(plan.versions);
-  if (!logged) undo();
+  if (!logged) {
+    note_failure(logged);
+    undo();
+  }
   announce(plan, journaled.has_value(), logged.has_value());
   answer_all(batch->answers, journaled);
   answer_all(batch->committed, logged);
@@ -191,8 +193,15 @@ Task<void> Committer::commit(Batch* batch) {
 }
 
 void Committer::answer_all(std::vector<Answer>& answers, const Result<void>& done) {
-  const base::Error failed = done ? base::Error() : not_durable(done.error());
+  const base::Error failed = not_durable();
   for (Answer& answer : answers) answer(done ? nullptr : &failed);
+}
+
+void Committer::note_failure(const Result<void>& done) {
+  const auto silenced = trouble_limit_.admit(parts_.host.clock.unix_ms());
+  if (!silenced) return;
+  parts_.messages.warn("the disk did not take a batch",
+                       {{"what", done.error().message}, {"silenced", *silenced}});
 }
 
 // What became durable is told, and nothing else.
@@ -207,6 +216,7 @@ void Committer::announce(Plan& plan, bool is_journaled, bool is_logged) {
     gone_.emplace_back(version.entry.proposal.text());
     parts_.committed->send({version.entry.version, version.hash});
   }
+  if (on_published_ && !plan.versions.empty()) on_published_(plan.versions.back().entry.version);
 }
 
 Task<void> Committer::answer_captures(std::vector<Capture> captures, Result<void> done) {

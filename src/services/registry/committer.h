@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "chain/frame_log.h"
 #include "chain/tree_files.h"
+#include "observe/log.h"
 #include "platform/host.h"
 #include "platform/task.h"
 #include "runtime/broadcast.h"
@@ -39,6 +40,7 @@ struct CommitterParts {
   Views* views;
   runtime::Broadcast<Committed>* committed;
   runtime::Broadcast<RegistryEvent>* events;
+  observe::Log messages;
 };
 
 struct CommitterCapacities {
@@ -73,6 +75,10 @@ class Committer {
   }
   void add_gone(std::string proposal) { gone_.push_back(std::move(proposal)); }
   void set_rules(ProposalRules rules) noexcept { planner_.set_rules(rules); }
+  // Told of every HEAD it has published, on its executor. Must not wait.
+  void on_published(std::function<void(std::uint64_t version)> tell) {
+    on_published_ = std::move(tell);
+  }
 
   // Until a stop is requested and nothing is queued. An aborted or failed run may be followed by
   // another, which goes on from what is durable.
@@ -140,6 +146,7 @@ class Committer {
   platform::Task<base::Result<void>> write_journal(std::vector<std::string> frames);
   platform::Task<base::Result<void>> write_log(Plan* plan);
   static void answer_all(std::vector<Answer>& answers, const base::Result<void>& done);
+  void note_failure(const base::Result<void>& done);
   void announce(Plan& plan, bool is_journaled, bool is_logged);
   platform::Task<void> answer_captures(std::vector<Capture> captures, base::Result<void> done);
   platform::Task<void> tidy_journal();
@@ -162,6 +169,8 @@ class Committer {
   std::atomic<std::int64_t> write_began_ns_ = 0;  // 0: no write is under way
   std::atomic<bool> broken_ = false;
   platform::FastRandom jitter_;
+  std::function<void(std::uint64_t version)> on_published_;
+  observe::LogLimiter trouble_limit_{10'000};
   runtime::Counter& commits_;
   runtime::Counter& syncs_;
   runtime::Counter& cas_failures_;

@@ -35,7 +35,7 @@ Core::Core(CoreParts parts, std::shared_ptr<const RegistryConfig> config)
       cfg_reload_(*parts_.topology, kCfgReload, config->cfg_reload_capacity),
       store_(parts_.host, parts_.disk, parts_.store),
       committer_({parts_.host, parts_.topology, &store_.log(), &store_.journal(), &store_.tree(),
-                  &views_, &committed_, &events_},
+                  &views_, &committed_, &events_, parts_.log},
                  {config->proposals_capacity, config->approvals_capacity}),
       verifier_({parts_.host, parts_.topology, &store_, &committed_, &settings_, parts_.log}),
       checkpointor_({parts_.host, parts_.topology, &store_, &views_, &committer_, &verifier_,
@@ -44,6 +44,7 @@ Core::Core(CoreParts parts, std::shared_ptr<const RegistryConfig> config)
       streams_(config->max_streams),
       timeouts_(parts_.topology->meters().counter(runtime::metrics::kIoTimeoutsTotal, {"commit"})) {
   committer_.set_rules(rules_of(*config));
+  committer_.on_published([this](std::uint64_t version) { checkpointor_.note_head(version); });
   // So that what a stream misses is there from the start.
   static_cast<void>(committed_.subscribe("stream"));
 }
