@@ -50,13 +50,19 @@ Task<Response> get_log(Core* core, Request* request) {
   const auto limit = query_number(*request, "limit");
   if (!limit) co_return refuse(*request, limit.error());
   const chain::Head head = core->views().head()->head;
-  const std::uint64_t first = from->value_or(core->first_version());
+  std::uint64_t first = from->value_or(core->first_version());
   const std::uint64_t count =
       std::clamp<std::uint64_t>(limit->value_or(kUsualVersions), 1, kMostVersions);
   Value::Array entries;
   std::uint64_t next = first;
   if (first <= head.version) {
-    const auto found = co_await core->versions(first, count);
+    auto found = co_await core->versions(first, count);
+    // Whoever did not say where to begin does not care what was pruned a moment ago.
+    while (!found && found.error().code == Code::Pruned && !*from &&
+           core->first_version() > first) {
+      next = first = core->first_version();
+      found = co_await core->versions(first, count);
+    }
     if (!found) co_return refuse(*request, found.error());
     for (const StoredVersion& version : *found) entries.push_back(version_value(version));
     next += found->size();
