@@ -92,7 +92,7 @@ docs: setup-run $(CONFIGURED) ## write docs/generated from the declarations in t
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target docs
 
 bench: setup-bench ron ## side by side with named peers
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target bench_load
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target bench_load bench_registry bench_registry_fill
 	@bench/run
 
 clean: ## remove every build

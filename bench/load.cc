@@ -39,6 +39,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "options.h"
+
 namespace ron::bench {
 namespace {
 
@@ -50,46 +52,6 @@ using std::chrono::nanoseconds;
 
 constexpr int kBroken = 0;  // in place of a status: no whole answer
 constexpr std::size_t kMostHeadBytes = 64 * 1024;
-
-[[noreturn]] void fail(const std::string& why) {
-  std::fprintf(stderr, "bench_load: %s\n", why.c_str());
-  std::exit(2);
-}
-
-class Options {
- public:
-  Options(int count, char** arguments) {
-    for (int i = 1; i < count; ++i) {
-      const std::string_view text = arguments[i];
-      const auto equals = text.find('=');
-      if (equals == std::string_view::npos) fail(std::string(text) + " is not key=value");
-      values_[std::string(text.substr(0, equals))] = text.substr(equals + 1);
-    }
-  }
-
-  std::string text(const std::string& key, const std::string& otherwise = {}) const {
-    const auto found = values_.find(key);
-    return found == values_.end() ? otherwise : found->second;
-  }
-  double number(const std::string& key, double otherwise) const {
-    const auto found = values_.find(key);
-    return found == values_.end() ? otherwise : std::strtod(found->second.c_str(), nullptr);
-  }
-  nanoseconds seconds(const std::string& key, double otherwise) const {
-    return duration_cast<nanoseconds>(std::chrono::duration<double>(number(key, otherwise)));
-  }
-
- private:
-  std::map<std::string, std::string> values_;
-};
-
-sockaddr_in address_of(const std::string& host, std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) fail(host + " is not an address");
-  return address;
-}
 
 // What came back, by status.
 class Tally {
@@ -193,10 +155,7 @@ class Client {
         rate_(options.number("rate", 0)),
         connections_(static_cast<std::size_t>(options.number("connections", 64))) {
     const std::string to = options.text("to");
-    const auto colon = to.rfind(':');
-    if (colon == std::string::npos) fail("to=HOST:PORT is missing");
-    to_ = address_of(to.substr(0, colon),
-                     static_cast<std::uint16_t>(std::stoul(to.substr(colon + 1))));
+    to_ = address_in(to);
     from_ = address_of(options.text("from", "0.0.0.0"), 0);
     request_ = "GET " + options.text("target", "/") + " HTTP/1.1\r\nHost: " + to + "\r\n";
     if (const std::string file = options.text("token"); !file.empty()) {

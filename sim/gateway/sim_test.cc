@@ -1,4 +1,3 @@
-#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -6,6 +5,7 @@
 #include "sim/gateway/plant.h"
 #include "sim/gateway/subject.h"
 #include "sim/harness/run.h"
+#include "sim/harness/test_seeds.h"
 
 namespace ron::sim {
 namespace {
@@ -46,44 +46,22 @@ TEST(GatewaySim, SeedsPass) {
   EXPECT_GT(total.events["audits"], 50U);
 }
 
-TEST(GatewaySim, SameSeedSameTrace) {
-  std::set<std::uint64_t> hashes;
-  for (std::uint64_t seed = 1001; seed <= 1015; ++seed) {
-    const std::uint64_t hash = run(seed).hash;
-    EXPECT_EQ(run(seed).hash, hash) << "seed " << seed;
-    hashes.insert(hash);
-  }
-  EXPECT_EQ(hashes.size(), 15U);
-}
+TEST(GatewaySim, SameSeedSameTrace) { expect_same_seed_same_trace(make_gateway_subject); }
 
 TEST(GatewaySim, WatchingDoesNotChangeASeed) {
-  std::size_t lines = 0;
-  const RunOptions watched{
-      .plant = {}, .print = [&lines](std::string_view) { ++lines; }, .all_steps = true};
-  EXPECT_EQ(run(7, watched).hash, run(7).hash);
-  EXPECT_GT(lines, 100U);
+  expect_watching_changes_nothing(make_gateway_subject, 7);
 }
 
 class PlantedGatewayBug : public testing::TestWithParam<PlantInfo> {};
 
-// And nothing but the bug is wrong with the seed that finds it.
 TEST_P(PlantedGatewayBug, IsFoundWithin500Seeds) {
-  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
-    if (!run(seed, {.plant = std::string(GetParam().name), .print = {}}).verdict) continue;
-    EXPECT_EQ(run(seed).verdict, std::nullopt) << "seed " << seed;
-    return;
-  }
-  FAIL() << "the simulation does not notice a gateway that " << GetParam().what;
+  expect_found_within_500_seeds(make_gateway_subject, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(GatewaySim, PlantedGatewayBug,
                          testing::ValuesIn(all_gateway_plants().begin(),
                                            all_gateway_plants().end()),
-                         [](const testing::TestParamInfo<PlantInfo>& info) {
-                           std::string name(info.param.name);
-                           std::erase(name, '-');
-                           return name;
-                         });
+                         plant_test_name);
 
 }  // namespace
 }  // namespace ron::sim

@@ -1,9 +1,9 @@
-#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "sim/harness/run.h"
+#include "sim/harness/test_seeds.h"
 #include "sim/storage/plant.h"
 #include "sim/storage/subject.h"
 
@@ -30,43 +30,21 @@ TEST(StorageSim, SeedsPass) {
   EXPECT_GT(total.events["refusals for want of room, checked"], 100U);
 }
 
-TEST(StorageSim, SameSeedSameTrace) {
-  std::set<std::uint64_t> hashes;
-  for (std::uint64_t seed = 1001; seed <= 1015; ++seed) {
-    const std::uint64_t hash = run(seed).hash;
-    EXPECT_EQ(run(seed).hash, hash) << "seed " << seed;
-    hashes.insert(hash);
-  }
-  EXPECT_EQ(hashes.size(), 15U);
-}
+TEST(StorageSim, SameSeedSameTrace) { expect_same_seed_same_trace(make_storage_subject); }
 
 TEST(StorageSim, WatchingDoesNotChangeASeed) {
-  std::size_t lines = 0;
-  const RunOptions watched{
-      .plant = {}, .print = [&lines](std::string_view) { ++lines; }, .all_steps = true};
-  EXPECT_EQ(run(7, watched).hash, run(7).hash);
-  EXPECT_GT(lines, 100U);
+  expect_watching_changes_nothing(make_storage_subject, 7);
 }
 
 class PlantedBug : public testing::TestWithParam<PlantInfo> {};
 
-// And nothing but the bug is wrong with the seed that finds it.
 TEST_P(PlantedBug, IsFoundWithin500Seeds) {
-  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
-    if (!run(seed, {.plant = std::string(GetParam().name), .print = {}}).verdict) continue;
-    EXPECT_EQ(run(seed).verdict, std::nullopt) << "seed " << seed;
-    return;
-  }
-  FAIL() << "the simulation does not notice a service that " << GetParam().what;
+  expect_found_within_500_seeds(make_storage_subject, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(StorageSim, PlantedBug,
                          testing::ValuesIn(all_plants().begin(), all_plants().end()),
-                         [](const testing::TestParamInfo<PlantInfo>& info) {
-                           std::string name(info.param.name);
-                           std::erase(name, '-');
-                           return name;
-                         });
+                         plant_test_name);
 
 }  // namespace
 }  // namespace ron::sim

@@ -57,7 +57,8 @@ std::optional<std::string> unknown_command(const CLI::App& root, Arguments argum
     path += word + " ";
   }
   const std::vector<std::string> names = command_names(*at);
-  if (names.empty()) return std::nullopt;
+  // The registry's command runs the service when nothing follows it.
+  if (names.empty() || at->get_require_subcommand_min() == 0) return std::nullopt;
   return (path.empty() ? "say what to do: " : path + "needs a command: ") + joined(names) +
          "; try ron " + path + "--help";
 }
@@ -124,6 +125,7 @@ int run(int argc, char** argv) {
   cli::add_object_commands(root, chosen);
   cli::add_token_commands(root, chosen);
   cli::add_key_commands(root, chosen);
+  cli::add_registry_commands(*root.get_subcommand("registry"), chosen);
   add_config_commands(root, chosen);
   add_topology_command(root, chosen);
   add_doctor_command(root, chosen);

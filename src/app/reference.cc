@@ -9,6 +9,7 @@
 #include "http/client_metrics.h"
 #include "http/metric_names.h"
 #include "http/upstream_metrics.h"
+#include "observe/span_metrics.h"
 #include "runtime/metric_names.h"
 #include "runtime/topology.h"
 
@@ -85,6 +86,7 @@ std::vector<const MetricDecl*> declared_metrics(Kinds services) {
   take(http::metrics::kAll);
   take(http::metrics::kClient);
   take(http::metrics::kUpstream);
+  take(observe::metrics::kSpans);
   for (const kit::ServiceKind* kind : services) take(kind->metrics);
   std::ranges::sort(all, {}, [](const MetricDecl* decl) { return decl->name; });
   return all;

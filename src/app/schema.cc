@@ -50,10 +50,17 @@ config::Schema schema_of(const Selection& selection) {
   for (const ServiceEntry* entry : selection) made.add(entry->kind->section());
   // The contract writes these keys both ways: relative to the file's section and in full.
   if (made.has_section("storage")) made.alias("storage.storage", "storage");
+  // What the specification of svc-registry calls them.
+  if (made.has_section("registry")) {
+    made.alias("registry.limits.rps", "registry.server.max_rps");
+    made.alias("registry.limits.inflight", "registry.server.max_inflight");
+    made.alias("registry.limits.decompress_ratio_cap", "registry.limits.decode_ratio_max");
+    made.alias("registry.bus.channel_bound", "registry.channels.committed");
+  }
   for (const ServiceEntry& entry : services()) {
     if (!made.has_section(entry.kind->name)) made.know(std::string(entry.kind->name));
   }
-  for (const char* later : {"gateway", "index", "registry", "edge"}) made.know(later);
+  for (const char* later : {"index", "edge"}) made.know(later);
   return made;
 }
 

@@ -26,8 +26,11 @@ CLI::App* add_command(CLI::App& root, cli::Action& chosen,
                       const std::string& help) {
   CLI::App* command = root.add_subcommand(name, help);
   flags->declare(*command);
-  command->callback(
-      [flags, name, &chosen] { chosen = [flags, name] { return run(*flags, name); }; });
+  // One of its own commands, if it was given, has said what to do.
+  command->callback([flags, name, command, &chosen] {
+    if (!command->get_subcommands().empty()) return;
+    chosen = [flags, name] { return run(*flags, name); };
+  });
   return command;
 }
 

@@ -19,7 +19,7 @@ void ServiceFlags::declare(CLI::App& command) {
   command.add_option("--bind", bind, "Listen here; port 0 picks a free one")
       ->type_name("HOST:PORT");
   command.add_option("--admin", admin, "Metrics and debugging listen here")->type_name("HOST:PORT");
-  command.add_option("--data", data, "Keep objects, keys and the admin token there")
+  command.add_option("--data", data, "Keep its data, keys and the admin token there")
       ->type_name("DIR")
       ->capture_default_str();
   command.add_flag("--amnesia", amnesia, "Keep everything in memory; not a byte on disk");

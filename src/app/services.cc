@@ -4,10 +4,12 @@
 #include <array>
 
 #include "app/doctor_gateway.h"
+#include "app/doctor_registry.h"
 #include "app/doctor_storage.h"
 #include "config/nearest.h"
 #include "config/value.h"
 #include "services/gateway/service.h"
+#include "services/registry/service.h"
 #include "services/storage/service.h"
 
 namespace ron::app {
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::array kServices = {
     ServiceEntry{&storage::kKind, examine_storage_files, judge_storage},
+    ServiceEntry{&registry::kKind, examine_registry_files, judge_registry},
     ServiceEntry{&gateway::kKind, examine_gateway_files, judge_gateway},
 };
 

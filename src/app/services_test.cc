@@ -23,9 +23,9 @@ TEST(Services, NamedTwiceRunOnce) {
 TEST(Services, AnUnknownNameIsToldWithTheKnownOnes) {
   const auto refused = select_services({"stroage"});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(
-      refused.error().message,
-      "no service 'stroage' in this build (did you mean storage?); there are storage, gateway");
+  EXPECT_EQ(refused.error().message,
+            "no service 'stroage' in this build (did you mean storage?); there are storage, "
+            "registry, gateway");
 }
 
 TEST(Services, HaveOneNameForCommandSectionAndLog) {

@@ -7,6 +7,8 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "auth/evp_context.h"
+
 namespace ron::auth {
 
 std::optional<Digest> hmac_sha256(base::ByteView key, base::ByteView data) noexcept {
@@ -20,12 +22,20 @@ std::optional<Digest> hmac_sha256(base::ByteView key, base::ByteView data) noexc
   return out;
 }
 
-std::optional<Digest> sha256(base::ByteView data) noexcept {
+std::optional<Digest> sha256(base::ByteView data) noexcept { return sha256({data}); }
+
+std::optional<Digest> sha256(std::initializer_list<base::ByteView> parts) noexcept {
+  // Finding the algorithm and making a context cost more than hashing a few hundred bytes does.
+  static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  thread_local const EvpContextPtr context(EVP_MD_CTX_new());
+  if (!context || EVP_DigestInit_ex2(context.get(), algorithm, nullptr) != 1) return std::nullopt;
+  for (const base::ByteView part : parts) {
+    if (EVP_DigestUpdate(context.get(), part.data(), part.size()) != 1) return std::nullopt;
+  }
   Digest out;
   unsigned length = 0;
   const int done =
-      EVP_Digest(data.data(), data.size(), reinterpret_cast<unsigned char*>(out.data()), &length,
-                 EVP_sha256(), nullptr);
+      EVP_DigestFinal_ex(context.get(), reinterpret_cast<unsigned char*>(out.data()), &length);
   if (done != 1 || length != out.size()) return std::nullopt;
   return out;
 }

@@ -1,11 +1,10 @@
 // Both directions with the npm package `macaroon`, which runs as its own process (tests/interop).
-#include <cstdio>
 #include <initializer_list>
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include "auth/capability.h"
+#include "auth/test_programs.h"
 #include "auth/test_support.h"
 #include "base/encoding.h"
 
@@ -15,30 +14,10 @@ namespace {
 using testing::keyring;
 using testing::kNow;
 using testing::nonce_bytes;
+using testing::Outcome;
+using testing::quoted;
+using testing::run;
 using testing::token_with;
-
-struct Outcome {
-  int status = -1;
-  std::string output;  // stdout and stderr
-};
-
-Outcome run(const std::string& command) {
-  Outcome outcome;
-  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  char buffer[4096];
-  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) {
-    outcome.output.append(buffer, n);
-  }
-  const int ended = pclose(pipe);
-  outcome.status = WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
-  return outcome;
-}
-
-std::string quoted(std::string_view argument) {
-  EXPECT_EQ(argument.find('\''), std::string_view::npos);
-  return "'" + std::string(argument) + "'";
-}
 
 class Interop : public ::testing::Test {
  protected:

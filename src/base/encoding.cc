@@ -7,6 +7,8 @@ namespace ron::base {
 namespace {
 
 constexpr std::string_view kHex = "0123456789abcdef";
+constexpr std::string_view kBase64 =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::string_view kBase64Url =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -20,6 +22,23 @@ constexpr std::array<std::int8_t, 256> kBase64Value = [] {
   table['/'] = 63;
   return table;
 }();
+
+std::string without_padding(ByteView bytes, std::string_view alphabet) {
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  std::uint32_t window = 0;
+  int bits = 0;
+  for (const std::byte b : bytes) {
+    window = (window << 8) | static_cast<std::uint32_t>(b);
+    bits += 8;
+    while (bits >= 6) {
+      bits -= 6;
+      out.push_back(alphabet[(window >> bits) & 63U]);
+    }
+  }
+  if (bits > 0) out.push_back(alphabet[(window << (6 - bits)) & 63U]);
+  return out;
+}
 
 }  // namespace
 
@@ -44,22 +63,13 @@ bool from_hex(std::string_view text, MutableBytes out) noexcept {
   return true;
 }
 
-std::string to_base64url(ByteView bytes) {
-  std::string out;
-  out.reserve((bytes.size() * 4 + 2) / 3);
-  std::uint32_t window = 0;
-  int bits = 0;
-  for (const std::byte b : bytes) {
-    window = (window << 8) | static_cast<std::uint32_t>(b);
-    bits += 8;
-    while (bits >= 6) {
-      bits -= 6;
-      out.push_back(kBase64Url[(window >> bits) & 63U]);
-    }
-  }
-  if (bits > 0) out.push_back(kBase64Url[(window << (6 - bits)) & 63U]);
+std::string to_base64(ByteView bytes) {
+  std::string out = without_padding(bytes, kBase64);
+  out.append((4 - out.size() % 4) % 4, '=');
   return out;
 }
+
+std::string to_base64url(ByteView bytes) { return without_padding(bytes, kBase64Url); }
 
 std::optional<std::vector<std::byte>> from_base64(std::string_view text) {
   std::size_t padding = 0;
@@ -83,6 +93,12 @@ std::optional<std::vector<std::byte>> from_base64(std::string_view text) {
     }
   }
   return out;
+}
+
+std::optional<std::vector<std::byte>> from_base64_exact(std::string_view text) {
+  auto bytes = from_base64(text);
+  if (bytes && to_base64(*bytes) != text) return std::nullopt;
+  return bytes;
 }
 
 }  // namespace ron::base

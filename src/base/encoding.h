@@ -1,4 +1,5 @@
-// Hex and base64url (RFC 4648 §5, no padding written, padding accepted).
+// Hex, base64 (RFC 4648 §4, with padding) and base64url (§5, without); either is read, padded or
+// not.
 #pragma once
 
 #include <optional>
@@ -23,8 +24,12 @@ std::string to_hex(ByteView bytes);
 // else.
 [[nodiscard]] bool from_hex(std::string_view text, MutableBytes out) noexcept;
 
+std::string to_base64(ByteView bytes);
 std::string to_base64url(ByteView bytes);
 // Accepts the URL-safe and the classic alphabet; nothing on any other byte.
 [[nodiscard]] std::optional<std::vector<std::byte>> from_base64(std::string_view text);
+
+// Accepts exactly what to_base64 writes, so that no two texts mean the same bytes.
+[[nodiscard]] std::optional<std::vector<std::byte>> from_base64_exact(std::string_view text);
 
 }  // namespace ron::base

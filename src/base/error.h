@@ -33,6 +33,7 @@ namespace ron::base {
   X(DuplicateApproval, 409, false, "this key has approved already")                         \
   X(QuorumFailed, 409, false, "too few valid approvals")                                    \
   X(VersionSkew, 409, true, "the head moved on since the request was made")                 \
+  X(Pruned, 410, false, "the version was pruned; a signed checkpoint covers it")            \
   X(LengthRequired, 411, false, "the request needs a Content-Length or chunked body")       \
   X(PreconditionFailed, 412, false, "If-Match does not hold")                               \
   X(BodyCap, 413, false, "the body is larger than the limit")                               \

@@ -1,4 +1,4 @@
-// JSON output: an escaper and an appending writer. Reading JSON is not done here.
+// JSON output: an escaper and an appending writer. JSON is read by parse_json() of value.h.
 #pragma once
 
 #include <cstddef>

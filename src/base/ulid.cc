@@ -4,6 +4,7 @@ namespace ron::base {
 namespace {
 
 constexpr std::string_view kCrockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+constexpr std::size_t kTimeLength = 10;  // characters of the text that hold the time
 
 constexpr std::array<std::int8_t, 256> kValue = [] {
   std::array<std::int8_t, 256> table{};
@@ -22,7 +23,7 @@ constexpr std::array<std::int8_t, 256> kValue = [] {
 Ulid::Ulid(std::uint64_t unix_ms, std::uint16_t random_high, std::uint64_t random_low) noexcept
     : text_() {
   std::uint64_t time = unix_ms;
-  for (std::size_t i = 10; i-- > 0;) {
+  for (std::size_t i = kTimeLength; i-- > 0;) {
     text_[i] = kCrockford[time & 31U];
     time >>= 5;
   }
@@ -35,7 +36,7 @@ Ulid::Ulid(std::uint64_t unix_ms, std::uint16_t random_high, std::uint64_t rando
   }
   std::uint32_t high =
       (static_cast<std::uint32_t>(random_high) << 4) | static_cast<std::uint32_t>(low);
-  for (std::size_t i = 14; i-- > 10;) {
+  for (std::size_t i = 14; i-- > kTimeLength;) {
     text_[i] = kCrockford[high & 31U];
     high >>= 5;
   }
@@ -50,6 +51,14 @@ std::optional<Ulid> Ulid::parse(std::string_view text) noexcept {
     id.text_[i] = kCrockford[static_cast<std::size_t>(value)];
   }
   return id;
+}
+
+std::uint64_t Ulid::unix_ms() const noexcept {
+  std::uint64_t time = 0;
+  for (const char c : text().substr(0, kTimeLength)) {
+    time = (time << 5) | static_cast<std::uint64_t>(kValue[static_cast<unsigned char>(c)]);
+  }
+  return time;
 }
 
 }  // namespace ron::base

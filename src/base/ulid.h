@@ -19,6 +19,8 @@ class Ulid {
   // 26 characters of either case whose value fits 128 bits; kept as given in upper case.
   static std::optional<Ulid> parse(std::string_view text) noexcept;
 
+  // The time in it, which is when it was made.
+  [[nodiscard]] std::uint64_t unix_ms() const noexcept;
   [[nodiscard]] std::string_view text() const noexcept { return {text_.data(), text_.size()}; }
   friend bool operator==(const Ulid&, const Ulid&) = default;
 

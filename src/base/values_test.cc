@@ -53,6 +53,9 @@ TEST(Encoding, HexAndBase64RoundTrip) {
     const auto decoded = from_base64(to_base64url(bytes));
     RC_ASSERT(decoded.has_value());
     RC_ASSERT(std::ranges::equal(*decoded, bytes));
+    const auto padded = from_base64(to_base64(bytes));
+    RC_ASSERT(padded.has_value());
+    RC_ASSERT(std::ranges::equal(*padded, bytes));
   }));
   // RFC 4648 §10.
   EXPECT_EQ(to_base64url(as_bytes("foobar")), "Zm9vYmFy");
@@ -62,11 +65,43 @@ TEST(Encoding, HexAndBase64RoundTrip) {
   EXPECT_FALSE(from_base64("Zm9v Yg"));
 }
 
+TEST(Encoding, ExactBase64HasOneTextForEachValue) {
+  EXPECT_TRUE(rc::check("round trip", [](const std::vector<std::uint8_t>& raw) {
+    const ByteView bytes = std::as_bytes(std::span(raw));
+    const auto decoded = from_base64_exact(to_base64(bytes));
+    RC_ASSERT(decoded.has_value());
+    RC_ASSERT(std::ranges::equal(*decoded, bytes));
+  }));
+  for (const std::string_view other :
+       {"Zg", "Zg=", "Zh==", "Zm8", "Zm9=", "Zm9v=", "Zm9v==", "-_8=", "Zg==Zg==", "Zg==\n"}) {
+    EXPECT_FALSE(from_base64_exact(other)) << other;
+  }
+}
+
+TEST(Encoding, Base64IsPaddedAndOfTheClassicAlphabet) {
+  // RFC 4648 §10.
+  EXPECT_EQ(to_base64(as_bytes("")), "");
+  EXPECT_EQ(to_base64(as_bytes("f")), "Zg==");
+  EXPECT_EQ(to_base64(as_bytes("fo")), "Zm8=");
+  EXPECT_EQ(to_base64(as_bytes("foo")), "Zm9v");
+  EXPECT_EQ(to_base64(as_bytes("foob")), "Zm9vYg==");
+  EXPECT_EQ(to_base64(as_bytes("fooba")), "Zm9vYmE=");
+  EXPECT_EQ(to_base64(as_bytes("foobar")), "Zm9vYmFy");
+  EXPECT_EQ(to_base64(as_bytes("\xFB\xFF")), "+/8=");
+  EXPECT_EQ(to_base64url(as_bytes("\xFB\xFF")), "-_8");
+}
+
 TEST(Ulid, MatchesTheSpecificationsBounds) {
   EXPECT_EQ(Ulid(0, 0, 0).text(), "00000000000000000000000000");
   EXPECT_EQ(Ulid(0xFFFFFFFFFFFF, 0xFFFF, ~0ULL).text(), "7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
   // The ULID specification's example time, 2016-07-30T23:54:10.259Z.
   EXPECT_EQ(Ulid(1469922850259, 0, 0).text().substr(0, 10), "01ARZ3NDEK");
+}
+
+TEST(Ulid, KnowsWhenItWasMade) {
+  EXPECT_EQ(Ulid(0, 0xFFFF, ~0ULL).unix_ms(), 0U);
+  EXPECT_EQ(Ulid(0xFFFFFFFFFFFF, 0, 0).unix_ms(), 0xFFFFFFFFFFFFU);
+  EXPECT_EQ(Ulid::parse("01arz3ndektsv4rrffq69g5fav")->unix_ms(), 1469922850259U);
 }
 
 TEST(Ulid, ParsesOnlyWellFormedText) {

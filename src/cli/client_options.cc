@@ -15,9 +15,8 @@ namespace {
 using base::Code;
 using base::fail;
 
-// Where `ron up` and `ron storage` listen unless they are told otherwise.
+// Where `ron up` listens unless it is told otherwise.
 const ServerUrl kLocalUp{.host = "127.0.0.1", .port = kUpPort};
-const ServerUrl kLocalStorage{.host = "127.0.0.1", .port = 8081};
 constexpr std::string_view kPrefix = "RON_";
 // Without the prefix.
 const std::array<std::string, 4> kVariables = {"URL", "ADMIN_URL", "TOKEN", "CA_FILE"};
@@ -52,16 +51,18 @@ base::Result<ServerUrl> parse_named(const std::string& flag, std::string_view fl
               std::string(flag.empty() ? variable_name : flag_name) + ": " + url.error().message);
 }
 
-ServerUrl local_server(const IsServed& is_served) {
-  return !is_served(kLocalUp) && is_served(kLocalStorage) ? kLocalStorage : kLocalUp;
+ServerUrl local_server(const IsServed& is_served, std::uint16_t service_port) {
+  const ServerUrl service{.host = kLocalUp.host, .port = service_port};
+  return !is_served(kLocalUp) && is_served(service) ? service : kLocalUp;
 }
 
 base::Result<void> find_servers(const ClientFlags& flags, const Environment& environment,
                                 const IsServed& is_served, ClientOptions& out) {
   const std::string variable = value_of(environment, "RON_URL");
   const bool is_named = !flags.url.empty() || !variable.empty();
-  const auto server = is_named ? parse_named(flags.url, "--url", variable, "RON_URL")
-                               : base::Result<ServerUrl>(local_server(is_served));
+  const auto server = is_named
+                          ? parse_named(flags.url, "--url", variable, "RON_URL")
+                          : base::Result<ServerUrl>(local_server(is_served, flags.service_port));
   if (!server) return fail(server.error());
   out.server = *server;
   const std::string admin = flags.url.empty() ? value_of(environment, "RON_ADMIN_URL") : "";

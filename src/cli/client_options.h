@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,6 +26,7 @@ struct ClientFlags {
   std::string ca_file;
   std::string token_file;
   std::string data = "ron-data";
+  std::uint16_t service_port = 8081;  // of the service that is meant, where it runs alone
   std::size_t jobs = 16;
   bool quiet = false;
 };
@@ -46,8 +48,8 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 // Whether somebody listens there.
 using IsServed = std::function<bool(const ServerUrl&)>;
 
-// The server is --url, else RON_URL, else the local `ron up`, or the local `ron storage` where only
-// that one is served. Its admin listener is
+// The server is --url, else RON_URL, else the local `ron up`, or the service alone where only that
+// one is served. Its admin listener is
 // --admin-url; else, if the server was not named by --url, RON_ADMIN_URL; else found from the
 // server's address, so that it is never another server's. Certificates are judged by --ca or
 // RON_CA_FILE, else by what the system trusts. The token is that of --token, RON_TOKEN

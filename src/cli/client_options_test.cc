@@ -50,6 +50,19 @@ TEST_F(ClientOptionsTest, AStorageServiceAloneIsFoundWhereNothingElseIs) {
   EXPECT_EQ(served_on({8081}), "http://127.0.0.1:8081 http://127.0.0.1:9081");
 }
 
+TEST_F(ClientOptionsTest, AnotherServiceAloneIsFoundOnItsOwnPort) {
+  ClientFlags registry = flags();
+  registry.service_port = 8083;
+  const auto served_on = [&registry](std::set<std::uint16_t> ports) {
+    const auto options =
+        resolve(registry, {}, [&ports](const ServerUrl& url) { return ports.contains(url.port); });
+    return options->server.port;
+  };
+  EXPECT_EQ(served_on({8081, 8083}), 8083);
+  EXPECT_EQ(served_on({8081}), 8080);
+  EXPECT_EQ(served_on({8080, 8083}), 8080);
+}
+
 TEST_F(ClientOptionsTest, TheAdminListenerIsNeverAnotherServers) {
   const Environment environment = {{"RON_URL", "http://a:8081"}, {"RON_ADMIN_URL", "http://b:1"}};
   EXPECT_EQ(with(environment)->admin->text(), "http://b:1");

@@ -19,5 +19,7 @@ void add_transfer_commands(CLI::App& root, Action& chosen);  // put, get
 void add_object_commands(CLI::App& root, Action& chosen);    // stat, rm, verify
 void add_token_commands(CLI::App& root, Action& chosen);
 void add_key_commands(CLI::App& root, Action& chosen);
+// Below `group`, which runs the registry when none of them is named.
+void add_registry_commands(CLI::App& group, Action& chosen);
 
 }  // namespace ron::cli

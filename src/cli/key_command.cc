@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/exit.h"
 #include "cli/key.h"
+#include "cli/signer_key.h"
 #include "platform/posix/clock.h"
 #include "platform/posix/random.h"
 
@@ -14,6 +15,7 @@ namespace ron::cli {
 namespace {
 
 struct KeyFlags {
+  std::string signer;
   std::string out;
   std::string keys;
   std::string not_after;
@@ -35,7 +37,18 @@ bool read_when(const char* flag, const std::string& text, std::optional<std::int
   return false;
 }
 
+int run_gen_signer(const KeyFlags& flags) {
+  if (!flags.keys.empty() || !flags.not_after.empty() || !flags.retire_older.empty()) {
+    return bad_usage("--signer: only --out goes with it; a signer's end is set in the registry");
+  }
+  platform::posix::SystemRandom random;
+  const std::string file = flags.out.empty() ? flags.signer + ".pem" : flags.out;
+  const auto said = generate_signer(flags.signer, file, random);
+  return said ? print_result(*said) : failed(said.error().message);
+}
+
 int run_gen(const KeyFlags& flags) {
+  if (!flags.signer.empty()) return run_gen_signer(flags);
   if (flags.out.empty() == flags.keys.empty()) {
     return bad_usage("key gen: say where the key goes, --out FILE or --keys DIR");
   }
@@ -52,7 +65,8 @@ int run_gen(const KeyFlags& flags) {
 }
 
 int run_show(const KeyFlags& flags) {
-  const auto said = show_keys(flags.shown, unix_now());
+  const auto said = is_signer_file(flags.shown) ? show_signer_key(flags.shown)
+                                                : show_keys(flags.shown, unix_now());
   return said ? print_result(*said) : failed(said.error().message);
 }
 
@@ -64,6 +78,10 @@ void add_gen(CLI::App& group, Action& chosen) {
   command->add_option("--keys", flags->keys, "Add it to this directory (0700) as the active key")
       ->type_name("DIR")
       ->excludes(out);
+  command
+      ->add_option("--signer", flags->signer,
+                   "Make the Ed25519 key of a person who approves changes of the registry")
+      ->type_name("NAME");
   command->add_option("--not-after", flags->not_after, "Its tokens are good until then")
       ->type_name("WHEN");
   command->add_option("--retire-older", flags->retire_older, "Older keys verify until then")
@@ -73,17 +91,20 @@ void add_gen(CLI::App& group, Action& chosen) {
       "Examples:\n"
       "  ron key gen --keys keys                        a first key, for auth.keys_dir\n"
       "  ron key gen --keys keys --retire-older 168h    rotate; old tokens work one more week\n"
-      "A running server takes the new keys over on SIGHUP.");
+      "A running server takes the new keys over on SIGHUP.\n"
+      "  ron key gen --signer alice --out alice.pem     for ron registry\n"
+      "The secret key is PKCS#8 PEM in FILE, the public one in FILE with .pub instead of .pem;\n"
+      "make it on alice's machine and send only the public one.");
   command->callback([flags, &chosen] { chosen = [flags] { return run_gen(*flags); }; });
 }
 
 void add_show(CLI::App& group, Action& chosen) {
   const auto flags = std::make_shared<KeyFlags>();
   CLI::App* command = group.add_subcommand("show", "List keys, never their secrets");
-  command->add_option("keys", flags->shown, "A key file or a directory of them")
+  command->add_option("keys", flags->shown, "A key file or a directory of them; also a signer's")
       ->type_name("FILE|DIR")
       ->required();
-  command->footer("Example:\n  ron key show keys");
+  command->footer("Examples:\n  ron key show keys\n  ron key show alice.pub");
   command->callback([flags, &chosen] { chosen = [flags] { return run_show(*flags); }; });
 }
 

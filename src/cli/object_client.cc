@@ -82,9 +82,11 @@ base::Error error_of(int status, std::string_view body, std::string_view retry_a
   return error;
 }
 
-// A retry may help the server's other clients, but not one that waits for the answer.
+// A retry may help the server's other clients, but not one that waits for the answer; what is not
+// so any more stays so, and the same request with it.
 bool is_final(Code code) noexcept {
-  return code == Code::IntegrityFail || code == Code::StorageFull || code == Code::Quota;
+  return code == Code::IntegrityFail || code == Code::StorageFull || code == Code::Quota ||
+         code == Code::VersionSkew;
 }
 
 // The rate the server allows; 0 where it does not say.
@@ -345,8 +347,22 @@ Task<Result<void>> ObjectClient::drop_upload(std::string upload) {
 }
 
 Task<Result<std::string>> ObjectClient::get_json(std::string target) {
+  return get_bytes(std::move(target), kAnswerBytes);
+}
+
+Task<Result<std::string>> ObjectClient::get_bytes(std::string target, std::uint64_t cap_bytes) {
   const auto answer =
-      co_await ask({.method = Method::Get, .target = target, .cap_bytes = kAnswerBytes});
+      co_await ask({.method = Method::Get, .target = target, .cap_bytes = cap_bytes});
+  if (!answer) co_return fail(answer.error());
+  co_return std::string(base::as_text(answer->body.view()));
+}
+
+Task<Result<std::string>> ObjectClient::post_json(std::string target, std::string body) {
+  const auto answer = co_await ask({.method = Method::Post,
+                                    .target = target,
+                                    .body = base::as_bytes(body),
+                                    .content_type = "application/json",
+                                    .cap_bytes = kAnswerBytes});
   if (!answer) co_return fail(answer.error());
   co_return std::string(base::as_text(answer->body.view()));
 }

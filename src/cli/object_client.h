@@ -81,6 +81,10 @@ class ObjectClient {
 
   // The JSON text at `target`.
   platform::Task<base::Result<std::string>> get_json(std::string target);
+  // Whatever stands at `target`, up to `cap_bytes`.
+  platform::Task<base::Result<std::string>> get_bytes(std::string target, std::uint64_t cap_bytes);
+  // The answer to a JSON text. It may be sent more than once.
+  platform::Task<base::Result<std::string>> post_json(std::string target, std::string body);
 
  private:
   struct Ask {

@@ -66,7 +66,9 @@ class DeclarationCheck {
     if (!schema.has_section(alias.prefix.substr(0, alias.prefix.find('.')))) {
       report(alias.prefix, "is an alias outside every section");
     }
-    if (!schema.is_table(alias.target)) report(alias.target, "has an alias and no keys");
+    if (!schema.is_table(alias.target) && schema.find(alias.target) == nullptr) {
+      report(alias.target, "has an alias and no keys");
+    }
     const auto hides = [&](const std::string& name) {
       return name == alias.prefix || name.starts_with(alias.prefix + ".");
     };

@@ -372,6 +372,18 @@ TEST(Load, AnAliasedKeyIsOneKey) {
   EXPECT_EQ((*outcome)->find("storage.storage.cores"), nullptr);
 }
 
+TEST(Load, ASingleKeyCanHaveAnotherSpelling) {
+  Schema schema = sample_schema();
+  schema.alias("storage.threads.number", "storage.cores");
+  EXPECT_EQ(check_declarations(schema).text(), "");
+  for (const char* const text :
+       {"[storage.threads]\nnumber = 7\n", "[storage]\nthreads.number = 7\n"}) {
+    const Outcome outcome = load(schema, with_file(text));
+    ASSERT_TRUE(outcome) << outcome.error().text();
+    EXPECT_EQ((*outcome)->get(testing::storage_section())->cores, 7U);
+  }
+}
+
 TEST(Group, OverridingAnUnknownKeyThrows) {
   EXPECT_THROW(testing::server_keys().with_default("nope", "1"), std::logic_error);
 }

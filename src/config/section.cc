@@ -70,7 +70,12 @@ bool Schema::is_table(std::string_view path) const {
     const auto below = keys_.lower_bound(prefix);
     return below != keys_.end() && below->first.starts_with(prefix);
   };
-  return has_keys(std::string(path) + ".") || has_keys(respelled(path) + ".");
+  // The other spelling of a single key may be all there is below it.
+  const auto begins_alias = [path](const Alias& alias) {
+    return alias.prefix.starts_with(std::string(path) + ".");
+  };
+  return has_keys(std::string(path) + ".") || has_keys(respelled(path) + ".") ||
+         std::ranges::any_of(aliases_, begins_alias);
 }
 
 std::string Schema::nearest_key(std::string_view given) const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "http/request_span.h"
 #include "http/uri.h"
 #include "runtime/background.h"
 
@@ -189,12 +190,13 @@ platform::Task<bool> Connection::answer_one(Work* work) {
   co_return work->keep_alive;
 }
 
-// Counts an answer and writes its line, if anybody wants one. A refusal has one at debug as well,
-// so that its correlation id leads somewhere without an access log.
+// Counts an answer and writes its line and its span, if anybody wants them. A refusal has a line at
+// debug as well, so that its correlation id leads somewhere without an access log.
 void Connection::answered(Work& work, const Response& response, WireEnd sent) {
   wire_.spend(Wire::kRequestBytes);
   const base::Duration took = platform::Executor::current()->now() - work.started;
   work.meters->answered(response.status, took);
+  record_span(loop_, work.request, response, took);
   using observe::Level;
   if (loop_.access.enabled(Level::kInfo)) {
     tell(loop_.access, Level::kInfo, work, response, sent, took);

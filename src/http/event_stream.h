@@ -1,8 +1,8 @@
 // Server-sent events (the `text/event-stream` format of the HTML standard).
 //
-// A stream holds one event at a time: the next one is asked for when the client has taken the last.
-// What happens meanwhile is the source's to keep, and a bounded one tells its reader what it
-// missed.
+// A stream holds the events of one write and the one behind them: more are asked for when the
+// client has taken those. What happens meanwhile is the source's to keep, and a bounded one tells
+// its reader what it missed.
 #pragma once
 
 #include <chrono>
@@ -38,6 +38,8 @@ inline constexpr base::Duration kHeartbeat = std::chrono::seconds(15);
 inline constexpr std::string_view kHeartbeatComment = ":\n\n";
 // A larger event is a mistake of its source and ends the stream.
 inline constexpr std::size_t kEventBytes = 64 * base::kKiB;
+// Events that are there at the same time leave together, until they come to this much.
+inline constexpr std::size_t kEventsAtOnceBytes = 16 * base::kKiB;
 
 // The event as it is sent. Line breaks in id and name, and NUL in the id, are left out: an event
 // is never two.

@@ -15,6 +15,7 @@
 #include "http/uri.h"
 #include "http/wire.h"
 #include "observe/log.h"
+#include "observe/span_queue.h"
 #include "platform/clock.h"
 #include "platform/random.h"
 
@@ -65,6 +66,7 @@ struct LoopContext {
   Ingress& ingress;
   observe::Log log;
   observe::Log access;
+  observe::SpanQueue* spans = nullptr;  // where spans of requests go, if they go anywhere
   const platform::Clock& clock;
   platform::FastRandom random;
   BufferPool buffers;

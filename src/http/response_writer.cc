@@ -38,6 +38,33 @@ class OpenStream {
   runtime::Gauge& gauge_;
 };
 
+// What a stream waits for.
+using NextEvent = std::optional<runtime::Background<std::optional<ServerEvent>>>;
+
+struct ReadyEvents {
+  std::string text;
+  bool is_over = false;
+  std::size_t too_large = 0;  // the bytes of the event that ended it
+};
+
+// What the source has by now, from `next` on, which is done. A write for each would cost more than
+// the events: those who commit many at once have many listeners.
+ReadyEvents take_ready(EventSource& source, NextEvent& next) {
+  ReadyEvents ready;
+  while (next->done()) {
+    const std::optional<ServerEvent> event = next->take();
+    next.reset();
+    const std::string text = event ? render(*event) : std::string();
+    if (text.size() > kEventBytes) ready.too_large = text.size();
+    ready.is_over = !event || ready.too_large != 0;
+    if (ready.is_over) break;
+    ready.text += text;
+    if (ready.text.size() >= kEventsAtOnceBytes) break;
+    next.emplace(source.next());
+  }
+  return ready;
+}
+
 }  // namespace
 
 ResponseWriter::Framing ResponseWriter::framing_of(const RequestWork& work,
@@ -220,13 +247,14 @@ platform::Task<WireEnd> ResponseWriter::send_events(RequestWork* work, base::Byt
                                                     EventSource* source, Framing framing) {
   const OpenStream open(loop_.event_streams);
   work->permit = {};
+  wire_.stream().keep_little_unsent();
   WireEnd end = co_await write(work, {head});
-  std::optional<runtime::Background<std::optional<ServerEvent>>> pending;
+  NextEvent next;
   while (end == WireEnd::None && !peer_.retiring()) {
-    if (!pending) pending.emplace(source->next());
-    if (!pending->done()) {
-      const runtime::First first = co_await runtime::wait_either(
-          pending->finished(), peer_.leaving(), runtime::Deadline::in(kHeartbeat));
+    if (!next) next.emplace(source->next());
+    if (!next->done()) {
+      const runtime::First first = co_await runtime::wait_either(next->finished(), peer_.leaving(),
+                                                                 runtime::Deadline::in(kHeartbeat));
       if (first == runtime::First::Other) {
         if (peer_.left()) co_return WireEnd::Closed;
         break;
@@ -236,16 +264,15 @@ platform::Task<WireEnd> ResponseWriter::send_events(RequestWork* work, base::Byt
         continue;
       }
     }
-    const std::optional<ServerEvent> event = pending->take();
-    pending.reset();
-    if (!event) break;
-    const std::string text = render(*event);
-    if (text.size() > kEventBytes) {
-      loop_.log.with(work->request.corr_id)
-          .error("event stream ended: an event is too large", {{"bytes", text.size()}});
-      break;
+    const ReadyEvents ready = take_ready(*source, next);
+    if (!ready.text.empty()) {
+      end = co_await send_piece(work, {}, base::as_bytes(ready.text), framing);
     }
-    end = co_await send_piece(work, {}, base::as_bytes(text), framing);
+    if (ready.too_large != 0) {
+      loop_.log.with(work->request.corr_id)
+          .error("event stream ended: an event is too large", {{"bytes", ready.too_large}});
+    }
+    if (ready.is_over) break;
     if (wire_.turn_is_over()) co_await wire_.give_way();
   }
   if (end != WireEnd::None || framing == Framing::Close) co_return end;

@@ -228,6 +228,19 @@ TEST_F(ResponseWriterTest, EventsArriveAsTheyHappen) {
   EXPECT_EQ(counted("http_event_streams"), 0);
 }
 
+TEST_F(ResponseWriterTest, EventsThatAreThereAtTheSameTimeLeaveTogether) {
+  const auto client = connect();
+  client->send(get("/events"));
+  EXPECT_EQ(heard(*client), "");
+  tap_.pieces = {"a", "b", "c"};
+  tap_.ready.nudge();
+  const std::string together = "1b\r\ndata: a\n\ndata: b\n\ndata: c\n\n\r\n";
+  EXPECT_EQ(heard(*client), together);
+  tap_.pieces = {"d", "end"};
+  tap_.ready.nudge();
+  EXPECT_EQ(heard(*client), together + "9\r\ndata: d\n\n\r\n0\r\n\r\n");
+}
+
 TEST_F(ResponseWriterTest, ASilentStreamHasAHeartbeat) {
   const auto client = connect();
   client->send(get("/events"));
@@ -269,6 +282,17 @@ TEST_F(ResponseWriterTest, AStalledReaderOfEventsIsCutAtTheWriteTimeout) {
   EXPECT_LT(tap_.asked, 100);
   world_.run_for(7s);
   EXPECT_TRUE(tap_.dropped);
+}
+
+TEST_F(ResponseWriterTest, AStalledReaderOfSmallEventsStopsTheSource) {
+  const auto client = connect();
+  client->stop_reading();
+  client->send(get("/events"));
+  const std::string data(100, 'x');
+  for (int i = 0; i < 100'000; ++i) tap_.pieces.push_back(data);
+  world_.run_for(1s);
+  EXPECT_LT(tap_.asked, 50'000);
+  EXPECT_FALSE(tap_.pieces.empty());
 }
 
 TEST_F(ResponseWriterTest, AnEventThatIsTooLargeEndsTheStream) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "http/metric_names.h"
+#include "http/request_span.h"
 #include "runtime/call_on.h"
 #include "runtime/deadline.h"
 #include "runtime/permit.h"
@@ -70,6 +71,7 @@ class Server::Loop {
     tls_ = std::move(tls);
     return true;
   }
+  void trace(observe::SpanQueue& spans) noexcept { context_.spans = &spans; }
 
   platform::Task<void> run(runtime::Shutdown shutdown);
   platform::Task<Response> call(const Request* from);
@@ -217,6 +219,7 @@ platform::Task<Response> Server::Loop::call(const Request* from) {
   Request request = from->handed_on();
   if (std::optional<Response> unrouted = context_.router.route(request)) {
     context_.router.unmatched().answered(unrouted->status, {});
+    record_span(context_, request, *unrouted, {});
     co_return std::move(*unrouted);
   }
   Passage passage{request, *request.route, *request.route_meters, *settings, started, true};
@@ -229,7 +232,9 @@ platform::Task<Response> Server::Loop::call(const Request* from) {
   } else {
     response = Response::error(admitted.error(), request.corr_id);
   }
-  request.route_meters->answered(response.status, home.now() - started);
+  const base::Duration took = home.now() - started;
+  request.route_meters->answered(response.status, took);
+  record_span(context_, request, response, took);
   co_return response;
 }
 
@@ -264,6 +269,10 @@ platform::Task<Response> Server::call(const Request* from) {
   const auto loop = std::ranges::find(loops_, here, [](const auto& each) { return &each->home; });
   assert(loop != loops_.end() && "called on a core of the server");
   return (*loop)->call(from);
+}
+
+void Server::trace(observe::SpanQueue& spans) noexcept {
+  for (const auto& loop : loops_) loop->trace(spans);
 }
 
 platform::Task<void> Server::adopt() {

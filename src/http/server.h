@@ -15,6 +15,7 @@
 #include "http/ingress.h"
 #include "http/router.h"
 #include "observe/log.h"
+#include "observe/span_queue.h"
 #include "platform/host.h"
 #include "platform/tls.h"
 #include "runtime/shutdown.h"
@@ -53,6 +54,9 @@ class Server {
   // Closes the listeners of cores that do not run: for a stop that comes before their tasks, which
   // then never close them. Not cancel-safe.
   platform::Task<void> close_unserved();
+  // Before it runs and before the first call(): a span of every request goes there, if it wants
+  // them. It outlives the server's tasks.
+  void trace(observe::SpanQueue& spans) noexcept;
   // Every core uses the new settings for its next request. Not cancel-safe.
   platform::Task<void> apply(std::shared_ptr<const ServerSettings> settings);
   // Connections accepted from now on speak TLS with that certificate; null: plain HTTP. Those that

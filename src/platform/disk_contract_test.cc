@@ -2,11 +2,38 @@
 #include <string>
 
 #include "platform/contract_world.h"
+#include "platform/memory_disk.h"
 
 namespace ron::platform::test {
 namespace {
 
 using base::Code;
+
+// The real machine, but for its disk.
+class MemoryDiskWorld final : public ContractWorld {
+ public:
+  Host server() override { return machine_.server().with_disk(disk_); }
+  Host client() override { return machine_.client(); }
+  Endpoint address(std::uint16_t port) override { return machine_.address(port); }
+  std::string directory() override { return "/"; }
+  bool run(Task<void> on_server, Task<void> on_client) override {
+    return static_cast<ContractWorld&>(machine_).run(std::move(on_server), std::move(on_client));
+  }
+
+ private:
+  MemoryDisk disk_{64 * base::kMiB};
+  PosixContractWorld machine_{posix::DiskEngine::Pool};
+};
+
+std::vector<ContractCase> disk_cases() {
+  std::vector<ContractCase> cases = contract_cases();
+  cases.push_back({"Memory",
+                   [](std::uint64_t) -> std::unique_ptr<ContractWorld> {
+                     return std::make_unique<MemoryDiskWorld>();
+                   },
+                   1});
+  return cases;
+}
 
 class DiskContract : public Contract {
  protected:
@@ -17,7 +44,7 @@ class DiskContract : public Contract {
     });
   }
 };
-INSTANTIATE_TEST_SUITE_P(Worlds, DiskContract, testing::ValuesIn(contract_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Worlds, DiskContract, testing::ValuesIn(disk_cases()), case_name);
 
 base::Buffer buffer_of(std::string_view text) {
   base::Buffer buffer(text.size());
@@ -234,6 +261,24 @@ Task<void> replace(Disk* disk, std::string root) {
   EXPECT_EQ(co_await read_text(old_file.get(), 0, 10), "old");  // open files outlive their name
 }
 TEST_P(DiskContract, RenameReplacesAtOnce) { play(replace); }
+
+Task<void> move_directories(Disk* disk, std::string root) {
+  EXPECT_TRUE((co_await disk->make_directory(root + "/a")).has_value());
+  EXPECT_TRUE((co_await disk->make_directory(root + "/a/b")).has_value());
+  EXPECT_TRUE((co_await disk->make_directory(root + "/a/b/c")).has_value());
+  (co_await open_ok(disk, root + "/f", kCreate)).reset();
+  EXPECT_EQ(code_of(co_await disk->rename(root + "/a", root + "/a/b/c/d")), Code::Internal);
+  EXPECT_EQ(code_of(co_await disk->rename(root + "/a/b", root + "/f")), Code::NotFound);
+  EXPECT_EQ(code_of(co_await disk->rename(root + "/f", root + "/a")), Code::Internal);
+  EXPECT_TRUE((co_await disk->make_directory(root + "/full")).has_value());
+  EXPECT_TRUE((co_await disk->rename(root + "/f", root + "/full/f")).has_value());
+  EXPECT_EQ(code_of(co_await disk->rename(root + "/a/b", root + "/full")),
+            Code::PreconditionFailed);
+  EXPECT_TRUE((co_await disk->rename(root + "/a/b", root + "/e")).has_value());
+  EXPECT_TRUE((co_await disk->rename(root + "/e", root + "/a")).has_value());
+  EXPECT_TRUE((co_await disk->list(root + "/a/c")).has_value());
+}
+TEST_P(DiskContract, DirectoriesMoveButNotIntoThemselves) { play(move_directories); }
 
 Task<void> link_twice(Disk* disk, std::string root) {
   const auto file = co_await open_ok(disk, root + "/first", kCreate);

@@ -34,6 +34,10 @@ struct Host {
     return {cores.first(count), clock,   random,   net,       resolver, disk,
             key_values,         signals, blocking, send_arena};
   }
+  // The same host with another disk, which outlives it: one in memory, for amnesia.
+  [[nodiscard]] Host with_disk(Disk& other) const noexcept {
+    return {cores, clock, random, net, resolver, other, key_values, signals, blocking, send_arena};
+  }
 };
 
 }  // namespace ron::platform

@@ -94,6 +94,10 @@ class Stream {
   [[nodiscard]] Event& gone() noexcept { return *gone_event_; }
   [[nodiscard]] bool peer_gone() const noexcept { return gone_event_->is_set(); }
 
+  // From now on only a few of the bytes that the peer has no room for are taken, so that one who
+  // does not read is noticed soon and costs little. Nothing changes where the system cannot.
+  virtual void keep_little_unsent() noexcept {}
+
   // Sends FIN after what was written.
   virtual void shutdown_write() noexcept = 0;
   // Fails every pending and later call; both events are set. When the stream goes, the peer sees a

@@ -42,6 +42,7 @@ class TlsStream final : public Stream {
   IoResult try_read(base::MutableBytes into) noexcept override;
   using Stream::try_write;
   IoResult try_write(std::span<const base::ByteView> spans, Flush flush) noexcept override;
+  void keep_little_unsent() noexcept override { inner_->keep_little_unsent(); }
   void shutdown_write() noexcept override;
   void abort() noexcept override;
   [[nodiscard]] const Endpoint& peer() const noexcept override { return inner_->peer(); }

@@ -25,7 +25,9 @@ class Broadcast {
       : state_(capacity),
         live_{&decl, capacity, [] { return std::size_t{0}; }},
         registration_(topology.add(live_)),
-        lagged_(topology.meters().counter(metrics::kBusLaggedTotal, {decl.name})),
+        meters_(topology.meters()),
+        name_(decl.name),
+        lagged_(meters_.counter(metrics::kBusLaggedTotal, {name_})),
         dropped_(topology.meters().counter(metrics::kQueueDroppedTotal, {decl.name})) {}
   Broadcast(const Broadcast&) = delete;
   Broadcast& operator=(const Broadcast&) = delete;
@@ -37,7 +39,8 @@ class Broadcast {
   // One listener's place in the stream. Used by one task at a time.
   class Subscription {
    public:
-    explicit Subscription(Broadcast& owner) : owner_(&owner), cursor_(owner.state_.subscribe()) {}
+    Subscription(Broadcast& owner, Counter& lagged)
+        : owner_(&owner), lagged_(&lagged), cursor_(owner.state_.subscribe()) {}
 
     // Yields like Mpsc::recv. Cancel-safe: an aborted receive has consumed nothing.
     platform::Task<std::expected<Received, Waited>> recv(Deadline deadline = {}) {
@@ -54,6 +57,9 @@ class Broadcast {
       co_return take(waited, slot);
     }
 
+    // Leaves out what is there, counted as missed: for whoever only wants the latest.
+    void skip() { count(owner_->state_.skip(cursor_)); }
+
    private:
     struct Slot {
       std::optional<T> item;
@@ -63,9 +69,12 @@ class Broadcast {
       if (waited != Waited::Ready) return std::unexpected(waited);
       count_item();
       if (slot.lagged.missed == 0) return Received(std::move(*slot.item));
-      owner_->lagged_.add(slot.lagged.missed);
-      owner_->dropped_.add(slot.lagged.missed);
+      count(slot.lagged.missed);
       return Received(slot.lagged);
+    }
+    void count(std::uint64_t missed) {
+      lagged_->add(missed);
+      owner_->dropped_.add(missed);
     }
     struct RecvOp {
       Subscription* self;
@@ -76,14 +85,21 @@ class Broadcast {
       void forget(platform::Waiter& waiter) noexcept { self->owner_->state_.forget(waiter); }
     };
     Broadcast* owner_;
+    Counter* lagged_;
     typename State::Cursor cursor_;
   };
-  Subscription subscribe() { return Subscription(*this); }
+  Subscription subscribe() { return Subscription(*this, lagged_); }
+  // What this one misses is counted under its own name, one of few.
+  Subscription subscribe(std::string_view consumer) {
+    return Subscription(*this, meters_.counter(metrics::kBusLaggedTotal, {name_, consumer}));
+  }
 
  private:
   State state_;
   Topology::Live live_;
   Topology::Registration registration_;
+  Meters& meters_;
+  const std::string_view name_;
   Counter& lagged_;
   Counter& dropped_;
 };

@@ -68,6 +68,13 @@ class BroadcastState {
     receivers_.push_back(waiter);
     return Poll::Pending;
   }
+  // Leaves out what is there: the next value is the next one sent. How many that were.
+  std::uint64_t skip(Cursor& cursor) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t skipped = sent_ - std::exchange(cursor.next, sent_);
+    lagged_.fetch_add(skipped, std::memory_order_relaxed);
+    return skipped;
+  }
   // Every receiver is woken by every send, so a forgotten wake-up concerns nobody else.
   void forget(Waiter& waiter) noexcept {
     const std::lock_guard lock(mutex_);

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "platform/disk_error.h"
+#include "volume/files.h"
 #include "volume/quarantine_files.h"
 #include "volume/recovery.h"
 
@@ -14,41 +14,19 @@ using base::Result;
 using platform::OpenMode;
 using platform::Task;
 
-// Writes bytes [begin, end) of the file once more, to the same place. What cannot be read stays as
-// it is.
-Task<Result<void>> rewrite(platform::File* file, std::uint64_t begin, std::uint64_t end) {
-  std::uint64_t step = kMaxPayloadBytes;
-  for (std::uint64_t at = begin; at < end;) {
-    const auto bytes = static_cast<std::size_t>(std::min(end - at, step));
-    auto read = co_await file->read_at(at, base::Buffer(bytes));
-    if (!read && platform::is_medium_error(read.error())) {
-      if (step == base::Buffer::kPageBytes) at += bytes;
-      step = base::Buffer::kPageBytes;
-      continue;
-    }
-    if (!read) co_return base::fail(std::move(read.error()));
-    if (read->size() != bytes) co_return base::fail(Code::StorageBusy, "a segment shrinks");
-    auto written = co_await file->write_at(at, std::move(*read));
-    if (!written) co_return base::fail(std::move(written.error()));
-    at += bytes;
-  }
-  co_return Result<void>();
-}
-
 base::Buffer zeros(std::size_t bytes) {
   base::Buffer buffer(bytes);
   std::ranges::fill(buffer.span(), std::byte{0});
   return buffer;
 }
 
-// What a process that died has written, or cut off, may look so although the medium has it
-// otherwise, and if a sync of it has failed, syncing again would not change that. So what counts is
-// written once more, and the end is set again. What does not count is no record from now on.
+// What counts is written once more, and the end is set again: the medium may have it otherwise.
+// What does not count is no record from now on.
 Task<Result<void>> secure(platform::File* file, const Tail* tail, std::uint64_t begin,
                           std::uint64_t end, bool cut) {
   const bool with_head = begin <= kSegmentHeadBytes && !tail->kept.empty();
   if (with_head) {
-    auto written = co_await rewrite(file, 0, kSegmentHeadBytes);
+    auto written = co_await rewrite_bytes(file, 0, kSegmentHeadBytes);
     if (!written) co_return written;
   }
   for (auto first = tail->kept.begin(); first != tail->kept.end();) {
@@ -56,7 +34,7 @@ Task<Result<void>> secure(platform::File* file, const Tail* tail, std::uint64_t 
     while (last + 1 != tail->kept.end() && (last + 1)->found.place.offset == last->found.end()) {
       ++last;
     }
-    auto written = co_await rewrite(file, first->found.place.offset, last->found.end());
+    auto written = co_await rewrite_bytes(file, first->found.place.offset, last->found.end());
     if (!written) co_return written;
     first = last + 1;
   }

@@ -35,6 +35,8 @@ class FieldWriter {
   void value(const b3::ChainingValue& value) { bytes(value.bytes); }
   void zeros(std::size_t count) { out_.append(count, '\0'); }
 
+  // Begins anew in the same memory.
+  void clear() noexcept { out_.clear(); }
   [[nodiscard]] std::string_view view() const noexcept { return out_; }
   [[nodiscard]] std::string take() && noexcept { return std::move(out_); }
 

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "platform/disk_error.h"
+#include "volume/claim.h"
+#include "volume/files.h"
 
 namespace ron::volume {
 namespace {
@@ -16,15 +18,10 @@ using platform::OpenMode;
 using platform::Task;
 
 constexpr std::string_view kIndexPrefix = "index.";
+constexpr std::string_view kInUse = "another process uses this volume";
 constexpr std::size_t kRecordsPerWrite = 256;
 constexpr int kHeadTries = 3;
 constexpr std::uint64_t kUnknownEnd = UINT64_MAX;  // of a segment that cannot be opened
-
-std::string parent_of(const std::string& path) {
-  const std::size_t slash = path.find_last_of('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
 
 std::optional<std::uint64_t> parse_generation(std::string_view name) {
   if (!name.starts_with(kIndexPrefix)) return std::nullopt;
@@ -38,7 +35,8 @@ std::optional<std::uint64_t> parse_generation(std::string_view name) {
 }  // namespace
 
 Task<Result<void>> Recovery::open() {
-  auto made = co_await make_directories();
+  auto made = co_await make_directories(&state_->host().disk, state_->options().directory,
+                                        std::string(kSegmentsName));
   if (!made) co_return made;
   auto identified = co_await find_identity();
   if (!identified) co_return identified;
@@ -50,41 +48,17 @@ Task<Result<void>> Recovery::open() {
   co_return opened;
 }
 
-Task<Result<void>> Recovery::make_directories() {
-  platform::Disk& disk = state_->host().disk;
-  const std::string& directory = state_->options().directory;
-  auto made = co_await disk.make_directory(directory);
-  if (!made) co_return made;
-  // The parent may be somebody else's, which is no reason not to start.
-  static_cast<void>(co_await disk.sync_directory(parent_of(directory)));
-  made = co_await disk.make_directory(state_->segments_path());
-  if (!made) co_return made;
-  made = co_await disk.sync_directory(directory);
-  if (!made) co_return made;
-  // Names a process that died has left unsynced count from now on.
-  made = co_await disk.sync_directory(state_->segments_path());
-  co_return made;
-}
-
 Task<Result<void>> Recovery::find_identity() {
   platform::Disk& disk = state_->host().disk;
   const std::string path = state_->options().directory + "/" + std::string(kIdentityName);
-  auto file = co_await disk.open(path, {OpenMode::ReadExisting, false});
-  if (!file && file.error().code != Code::NotFound) co_return base::fail(std::move(file.error()));
-  if (!file) {
-    auto claim = co_await disk.open(path + ".new", {OpenMode::CreateOrOpen, false});
-    if (!claim) co_return base::fail(std::move(claim.error()));
-    auto claimed = claim_volume(std::move(*claim), platform::FileLock::Exclusive);
-    if (!claimed) co_return claimed;
-    // Whoever was making it at the same time is done by now, or is refused.
-    file = co_await disk.open(path, {OpenMode::ReadExisting, false});
-  }
-  if (!file) {
+  // Two writers on one directory would destroy it.
+  auto claim = co_await claim_file(&disk, path, std::string(kInUse));
+  if (!claim) co_return base::fail(std::move(claim.error()));
+  state_->claim = claim->file;
+  if (claim->is_new) {
     auto created = co_await create_identity();
     co_return created;
   }
-  auto claimed = claim_volume(std::move(*file), platform::FileLock::Exclusive);
-  if (!claimed) co_return claimed;
   auto read = co_await read_identity(state_->claim);
   co_return read;
 }
@@ -98,15 +72,6 @@ Task<Result<void>> Recovery::read_identity(std::shared_ptr<platform::File> file)
   co_return Result<void>();
 }
 
-// Two writers on one directory would destroy it.
-Result<void> Recovery::claim_volume(std::shared_ptr<platform::File> file, platform::FileLock lock) {
-  const Result<bool> locked = file->try_lock(lock);
-  if (!locked) return base::fail(locked.error());
-  if (!*locked) return base::fail(Code::PreconditionFailed, "another process uses this volume");
-  state_->claim = std::move(file);
-  return {};
-}
-
 // A new one, unless a segment tells the old one. Written to the file that is claimed.
 Task<Result<void>> Recovery::create_identity() {
   platform::Disk& disk = state_->host().disk;
@@ -118,20 +83,8 @@ Task<Result<void>> Recovery::create_identity() {
                                      static_cast<std::uint16_t>(random.next()), random.next());
     random.fill(state_->identity.seal);
   }
-  const std::string text = encode(state_->identity);
-  const std::string path = state_->options().directory + "/" + std::string(kIdentityName);
-  base::Buffer bytes(text.size());
-  std::memcpy(bytes.data(), text.data(), text.size());
-  const std::shared_ptr<platform::File> file = state_->claim;
-  auto emptied = co_await file->truncate(0);
-  if (!emptied) co_return emptied;
-  auto written = co_await file->write_at(0, std::move(bytes));
-  if (!written) co_return base::fail(std::move(written.error()));
-  auto synced = co_await file->sync();
-  if (!synced) co_return synced;
-  auto renamed = co_await disk.rename(path + ".new", path);
-  if (!renamed) co_return renamed;
-  auto named = co_await disk.sync_directory(state_->options().directory);
+  auto named = co_await name_claim(&disk, state_->options().directory, std::string(kIdentityName),
+                                   state_->claim, encode(state_->identity));
   co_return named;
 }
 
@@ -374,11 +327,10 @@ Task<Result<void>> Recovery::rebuild() {
 Task<Result<void>> Recovery::inspect(platform::KeyValue* index, Ledger* ledger) {
   inspecting_ = true;
   const std::string path = state_->options().directory + "/" + std::string(kIdentityName);
-  auto file = co_await state_->host().disk.open(path, {OpenMode::ReadExisting, false});
+  auto file = co_await claim_shared(&state_->host().disk, path, std::string(kInUse));
   if (!file && file.error().code != Code::NotFound) co_return base::fail(std::move(file.error()));
   if (file) {
-    auto claimed = claim_volume(std::move(*file), platform::FileLock::Shared);
-    if (!claimed) co_return claimed;
+    state_->claim = std::move(*file);
     auto read = co_await read_identity(state_->claim);
     if (!read) co_return read;
   }

@@ -68,9 +68,7 @@ class Recovery {
     Draft::Mode mode;
   };
 
-  platform::Task<base::Result<void>> make_directories();
   platform::Task<base::Result<void>> find_identity();
-  base::Result<void> claim_volume(std::shared_ptr<platform::File> file, platform::FileLock lock);
   platform::Task<base::Result<void>> read_identity(std::shared_ptr<platform::File> file);
   platform::Task<base::Result<void>> create_identity();
   platform::Task<base::Result<Survey>> survey();

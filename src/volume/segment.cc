@@ -8,6 +8,7 @@
 #include "platform/disk_error.h"
 #include "runtime/deadline.h"
 #include "volume/codec.h"
+#include "volume/files.h"
 
 namespace ron::volume {
 namespace {
@@ -130,14 +131,7 @@ std::optional<Identity> parse_identity(std::string_view text) {
 
 platform::Task<base::Result<base::Buffer>> read_bytes(SegmentPtr segment, std::uint64_t offset,
                                                       std::size_t bytes) {
-  base::Buffer buffer(bytes);
-  const std::optional<std::size_t> there = segment->file->try_read_at(offset, buffer.span());
-  if (there) {
-    buffer.resize(*there);
-    co_return buffer;
-  }
-  auto read = co_await segment->file->read_at(offset, std::move(buffer));
-  co_return read;
+  return read_bytes(segment->file, offset, bytes);
 }
 
 platform::Task<base::Result<StoredRecord>> read_record(SegmentPtr segment, Seal seal, Place place) {

@@ -11,7 +11,6 @@ namespace {
 using base::Result;
 using platform::Task;
 
-constexpr std::uint64_t kSectorBytes = 512;  // the least that a medium writes or does not write
 constexpr std::uint64_t kGroupsPerPart = kPartBytes / b3::kGroupBytes;
 
 bool all_zeros(base::ByteView bytes) {
@@ -38,6 +37,17 @@ void leave_out_open_parts(Tail& tail) {
 
 }  // namespace
 
+bool has_lost_sector(base::ByteView bytes, std::uint64_t offset) {
+  while (!bytes.empty()) {
+    const auto here = static_cast<std::size_t>(
+        std::min<std::uint64_t>(bytes.size(), kSectorBytes - offset % kSectorBytes));
+    if (all_zeros(bytes.first(here))) return true;
+    bytes = bytes.subspan(here);
+    offset += here;
+  }
+  return false;
+}
+
 bool is_torn(const FoundRecord& found, base::ByteView payload, std::uint64_t bad_group) {
   if (payload.size() < found.record.payload_bytes) return true;
   const bool is_part = found.record.kind == RecordKind::Part;
@@ -46,16 +56,12 @@ bool is_torn(const FoundRecord& found, base::ByteView payload, std::uint64_t bad
   const std::uint64_t begin = payload_at + b3::group_offset(group);
   const std::uint64_t end = begin + b3::group_length(payload.size(), group);
   // The sector that the head ends in was written, since the head checks.
-  std::uint64_t at = std::max(begin, (payload_at + kSectorBytes - 1) / kSectorBytes * kSectorBytes);
-  while (at < end) {
-    const std::uint64_t next = std::min(end, (at / kSectorBytes + 1) * kSectorBytes);
-    if (all_zeros(payload.subspan(static_cast<std::size_t>(at - payload_at),
-                                  static_cast<std::size_t>(next - at)))) {
-      return true;
-    }
-    at = next;
-  }
-  return false;
+  const std::uint64_t at =
+      std::max(begin, (payload_at + kSectorBytes - 1) / kSectorBytes * kSectorBytes);
+  if (at >= end) return false;
+  return has_lost_sector(payload.subspan(static_cast<std::size_t>(at - payload_at),
+                                         static_cast<std::size_t>(end - at)),
+                         at);
 }
 
 Task<Result<Tail>> judge_tail(SegmentScanner* scanner, std::vector<FoundRecord> records) {

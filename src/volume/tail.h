@@ -23,6 +23,9 @@
 
 namespace ron::volume {
 
+// The least that a medium writes or does not write.
+inline constexpr std::uint64_t kSectorBytes = 512;
+
 struct TailRecord {
   FoundRecord found;
   std::optional<std::uint64_t> bad_group;  // of the object: its bytes have rotted
@@ -38,6 +41,8 @@ struct Tail {
   }
 };
 
+// A sector of these bytes, which stand at `offset` of a file, is all zeros: it was never written.
+bool has_lost_sector(base::ByteView bytes, std::uint64_t offset);
 // Sectors of the bad group, or its end, were never written.
 bool is_torn(const FoundRecord& found, base::ByteView payload, std::uint64_t bad_group);
 

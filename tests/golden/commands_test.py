@@ -13,8 +13,10 @@ import tempfile
 import unittest
 
 OPTIONS = None
-COMMANDS = ("config", "doctor", "gateway", "get", "help", "key", "put", "rm", "stat", "storage", "token",
+COMMANDS = ("config", "doctor", "gateway", "get", "help", "key", "put", "registry", "rm", "stat", "storage", "token",
             "topology", "up", "verify", "version")
+REGISTRY = ("approve", "commit", "head", "init", "log", "proof", "proposals", "propose", "show", "state",
+            "supersede", "verify")
 
 
 class Commands(unittest.TestCase):
@@ -51,8 +53,10 @@ class Commands(unittest.TestCase):
     def test_what_there_is_no_command_for_is_answered_with_those_there_are(self):
         there_are = ", ".join(COMMANDS)
         self.assertTrue(self.refused(2).startswith("say what to do: " + there_are))
-        self.assertEqual(self.refused(2, "registry"),
-                         "no command 'registry' in this build; there are " + there_are)
+        self.assertEqual(self.refused(2, "index"),
+                         "no command 'index' in this build; there are " + there_are)
+        self.assertIn("no command 'registry hed' in this build (did you mean head?); there are "
+                      "approve, commit, head, init, log", self.refused(2, "registry", "hed"))
         self.assertIn("did you mean storage?", self.refused(2, "stroage"))
         self.assertEqual(self.refused(2, "token", "mnt"),
                          "no command 'token mnt' in this build (did you mean mint?); "
@@ -78,7 +82,8 @@ class Commands(unittest.TestCase):
     def test_help_shows_examples(self):
         for command in (["put"], ["get"], ["stat"], ["rm"], ["verify"], ["up"], ["storage"], ["token", "mint"], ["token", "attenuate"],
                         ["token", "inspect"], ["key", "gen"], ["key", "show"], ["config", "check"],
-                        ["config", "show"], ["topology"], ["doctor"]):
+                        ["config", "show"], ["topology"], ["doctor"], ["registry"],
+                        *(["registry", name] for name in REGISTRY)):
             text = self.answer(*command, "--help")
             self.assertIn("ron " + " ".join(command), text.split("Example", 1)[1], command)
         self.assertIn("First steps:", self.answer("--help"))
@@ -196,6 +201,42 @@ class Commands(unittest.TestCase):
             self.assertRegex(line, r"\A(ok  |warn)  ")
         self.assertRegex(done.stdout, r"(?m)^ok +memory .*storage\.cache_bytes")
         self.assertRegex(done.stdout, r"(?m)^ok +keys +1 usable, active k[0-9a-f]{16}$")
+
+    # The registry, where no server is needed.
+
+    def test_a_log_is_begun_once_with_signers_of_ones_choice(self):
+        for name in ("alice", "bob", "carol"):
+            said = self.answer("key", "gen", "--signer", name, "--out", name + ".pem")
+            self.assertRegex(said, rf"\Asigner [0-9a-f]{{16}}  {name}\npublic key [A-Za-z0-9+/]{{43}}=\n")
+            secret = os.path.join(self.folder, name + ".pem")
+            self.assertEqual(os.stat(secret).st_mode & 0o777, 0o600)
+            with open(secret, encoding="utf-8") as file:
+                self.assertNotIn(file.read().split("\n")[1], said + self.answer("key", "show", name + ".pem"))
+            self.assertEqual(self.answer("key", "show", name + ".pem").split("  ")[:2],
+                             self.answer("key", "show", name + ".pub").split("  ")[:2])
+        self.assertIn("not replaced", self.refused(1, "key", "gen", "--signer", "eve", "--out", "bob.pem"))
+        init = ("registry", "init", "--signer", "alice.pub", "--signer", "bob.pub", "--signer", "carol.pub")
+        self.assertIn("threshold must be at least 1 and less than the number of signers",
+                      self.refused(2, *init, "--threshold", "3"))
+        self.assertIn("is a secret key; give the public one, alice.pub", self.refused(
+            2, "registry", "init", "--signer", "alice.pem", "--threshold", "1"))
+        said = self.answer(*init, "--threshold", "2")
+        self.assertRegex(said, r"\Alog b3:[0-9a-f]{64} in ron-data/registry\nthreshold 2\n")
+        self.assertEqual(sorted(re.findall(r"(?m)^signer [0-9a-f]{16}  (\w+)$", said)),
+                         ["alice", "bob", "carol"])
+        self.assertIn("there is a log already", self.run_ron(*init, "--threshold", "2").stderr)
+        done = self.run_ron("registry", "verify", "--data", "ron-data")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("versions 0 to 0", done.stdout)
+
+    def test_the_registrys_commands_say_what_is_missing(self):
+        self.assertIn("ron registry proposals lists them",
+                      self.refused(2, "registry", "commit", "nonsense"))
+        self.write("body.json", "{nonsense")
+        self.assertIn("'body.json' is no JSON document", self.refused(1, "registry", "propose", "body.json"))
+        self.assertIn("say a version or type/id", self.refused(2, "registry", "show", "nonsense"))
+        self.assertIn("there is no log", self.run_ron("registry", "verify", "--data", ".").stderr)
+        self.assertIn("--vkey: ", self.refused(2, "registry", "verify", "--vkey", "nonsense"))
 
     # Secrets.
 

@@ -23,14 +23,14 @@ using Names = std::set<std::string_view>;
 
 // Appear with their first count.
 const Names kOnFirstUse = {"http_requests_total", "storage_reload_fail_total",
-                           "gateway_reload_fail_total"};
+                           "registry_reload_fail_total", "gateway_reload_fail_total"};
 
 // Every service, started and stopped on a simulated machine, as far as a metric can tell.
 class LiveServices {
  public:
   LiveServices() : logs_({.unix_ms = [this] { return world_.unix_ms(); }}) {
     config::Inputs inputs;
-    inputs.flags = {"storage.amnesia=true"};
+    inputs.flags = {"storage.amnesia=true", "registry.amnesia=true"};
     // Its groups have metrics of their own.
     inputs.file_name = "ron.toml";
     inputs.file_text = "[[gateway.routes]]\nprefix = \"/\"\nupstream = \"http://127.0.0.1:1\"\n";

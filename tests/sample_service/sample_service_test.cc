@@ -11,6 +11,7 @@
 #include "app/keys.h"
 #include "app/reference.h"
 #include "http/client.h"
+#include "http/test_support.h"
 #include "platform/posix/files.h"
 #include "platform/sim/world.h"
 #include "platform/test_support.h"
@@ -18,6 +19,7 @@
 #include "sample_service/service.h"
 #include "services/kit/capability_gate.h"
 #include "services/kit/life.h"
+#include "services/kit/otel.h"
 #include "services/storage/config.h"
 #include "services/storage/service.h"
 
@@ -37,12 +39,33 @@ using Kinds = std::vector<const kit::ServiceKind*>;
 constexpr std::uint16_t kPort = 8080;
 constexpr std::uint16_t kAdminPort = 9090;
 
+// For the service that exports spans.
+struct TracedConfig : kit::ServiceConfig {
+  bool otel_enabled = false;
+  std::string otel_endpoint;
+};
+
+const config::Section<TracedConfig>& traced_section() {
+  static const config::Section<TracedConfig> section("traced", "svc-traced: an exporter", [] {
+    using C = TracedConfig;
+    config::Group<C> group;
+    group.include(kit::service_keys({.bind = "127.0.0.1:8090", .admin = "127.0.0.1:9091"}));
+    group.add(config::bool_key("otel.enabled", &C::otel_enabled, "false", {}, config::Reload::Hot,
+                               "export a span for each request"));
+    group.add(config::text_key("otel.endpoint", &C::otel_endpoint, "", {.max = "256"},
+                               config::Reload::Hot, "where to"));
+    return group;
+  }());
+  return section;
+}
+
 const config::Schema& schema() {
   static const config::Schema all = [] {
     config::Schema made;
     made.add(kit::auth_section());
     made.add(sample_section());
     made.add(storage::storage_section());
+    made.add(traced_section());
     return made;
   }();
   return all;
@@ -177,7 +200,7 @@ class SampleService : public ::testing::Test {
     config::Inputs made;
     made.flags = flags_;
     made.flags.insert(made.flags.begin(), "storage.amnesia=true");
-    for (const char* section : {"sample", "storage"}) {
+    for (const char* section : {"sample", "storage", "traced"}) {
       made.defaults.emplace_back(std::string(section) + ".bind",
                                  "0.0.0.0:" + std::to_string(kPort));
       made.defaults.emplace_back(std::string(section) + ".admin",
@@ -386,6 +409,76 @@ TEST_F(SampleService, WhatASecondServiceMissesIsSaidByTheOneInFront) {
   EXPECT_EQ(
       answer.body,
       R"({"ready":true,"write_ready":false,"degraded":true,"missing":["svc-unready: a disk"]})");
+}
+
+constexpr auto kTracedTasks = kit::all_tasks(kit::kOtelTask);
+constexpr auto kTracedChannels = kit::all_channels(kit::kSpansChannel, kit::kCollectorChannel);
+constexpr runtime::Wires kTracedWires{"svc-traced", kTracedTasks, kTracedChannels, {}};
+
+// A service that exports spans.
+class Traced final : public kit::ServiceBase {
+ public:
+  static const kit::ServiceKind kind;
+  explicit Traced(kit::ServiceParts parts)
+      : ServiceBase(std::move(parts), kind), otel_({host(), &topology(), trust(), log()}) {
+    router().add({Method::Post, "/echo", auth::Access::open(), http::test::echo});
+    trace_to(otel_.spans());
+  }
+
+ private:
+  void start_tasks() override {
+    start_task(kit::kOtelTask, *host().cores[0],
+               [this](runtime::Shutdown stop) { return otel_.run(std::move(stop)); });
+  }
+  void apply(const config::Config& config) override {
+    const auto settings = config.get(traced_section());
+    otel_.apply(settings->otel_enabled, settings->otel_endpoint);
+  }
+
+  kit::OtelExporter otel_;
+};
+const kit::ServiceKind Traced::kind{.name = "traced",
+                                    .help = "",
+                                    .wires = &kTracedWires,
+                                    .life = kit::kLifeMetrics<"traced">,
+                                    .metrics = {},
+                                    .section = kit::section_of<traced_section>,
+                                    .settings = kit::settings_of<traced_section>,
+                                    .make = kit::make_service<Traced>};
+
+Task<http::Response> take_spans(http::Request* request, std::vector<std::string>* out) {
+  const auto body = co_await request->body->read_all();
+  EXPECT_TRUE(body);
+  out->emplace_back(base::as_text(body->view()));
+  co_return http::Response::json(200, "{}");
+}
+
+TEST_F(SampleService, AReloadSaysWhetherAndWhereSpansGo) {
+  http::test::TestServer collector(world_, peer_);
+  std::vector<std::string> batches;
+  collector.add(Method::Post, "/v1/traces",
+                [&batches](http::Request* request) { return take_spans(request, &batches); });
+  const std::string url = "http://" + collector.start(4318).text();
+  start({}, {&Traced::kind});
+  EXPECT_EQ(echo("unseen").status, 200);
+  const Flags on = {"traced.otel.enabled=true", "traced.otel.endpoint=" + url};
+  EXPECT_TRUE(reload(on));
+  EXPECT_EQ(echo("seen").status, 200);
+  EXPECT_EQ(metric("queue_depth{service=\"svc-traced\",queue=\"spans\"}"), 1);
+  run_until([&batches] { return batches.size() == 1; });
+  EXPECT_NE(batches[0].find(R"("name":"POST /echo")"), std::string::npos) << batches[0];
+  EXPECT_NE(batches[0].find(R"({"stringValue":"svc-traced"})"), std::string::npos);
+  EXPECT_EQ(batches[0].find("/metrics"), std::string::npos) << "operators are not traced";
+  EXPECT_EQ(metric("otel_spans_exported_total{"), 1);
+  EXPECT_TRUE(reload({}));
+  EXPECT_EQ(echo("unseen").status, 200);
+  world_.run_for(5s);
+  EXPECT_EQ(batches.size(), 1U);
+  EXPECT_TRUE(reload(on));
+  EXPECT_EQ(echo("last").status, 200);
+  stop();
+  EXPECT_EQ(batches.size(), 2U) << "a stop sends what there is";
+  EXPECT_EQ(life_->aborted(), 0U);
 }
 
 using Names = std::set<std::string_view>;

@@ -83,6 +83,9 @@ std::unexpected<base::Error> failed(std::string_view what, const Endpoint& endpo
                     std::string(what) + " " + endpoint.text() + ": " + std::strerror(error));
 }
 
+// The kernel's buffer of a stream grows to megabytes, whether or not anybody reads them.
+constexpr int kLittleUnsent = 16 * 1024;
+
 class SocketStream final : public Stream, private IoSource {
  public:
   SocketStream(Descriptor socket, Endpoint peer, bool connecting) noexcept
@@ -156,6 +159,10 @@ class SocketStream final : public Stream, private IoSource {
     setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     readable_.set();
     writable_.set();
+  }
+  void keep_little_unsent() noexcept override {
+    if (peer_.is_unix()) return;  // its buffers do not grow
+    setsockopt(socket_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kLittleUnsent, sizeof kLittleUnsent);
   }
   [[nodiscard]] const Endpoint& peer() const noexcept override { return peer_; }
   [[nodiscard]] std::optional<std::uint32_t> peer_uid() const noexcept override {

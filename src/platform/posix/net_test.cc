@@ -74,5 +74,39 @@ TEST(SocketNet, AListenerForEveryAddressKeepsTheSystemsCongestionControl) {
   EXPECT_THAT(controls_of_meeting_at("0.0.0.0:0"), testing::UnorderedElementsAreArray(expected));
 }
 
+// How much of a stream's bytes are taken while nobody reads them.
+Task<void> write_to_nobody(Net* net, bool keep_little, std::size_t* taken) {
+  auto listener = net->listen(Endpoint::loopback(0));
+  if (!listener) ADD_FAILURE() << listener.error().message;
+  if (!listener) co_return;
+  auto client = net->connect(Endpoint::loopback((*listener)->local().port));
+  const std::unique_ptr<Stream> server = co_await test::accept(listener->get());
+  EXPECT_NE(server, nullptr);
+  if (keep_little) server->keep_little_unsent();
+  const std::string piece(512, 'x');
+  const base::ByteView bytes = base::as_bytes(piece);
+  for (;;) {
+    const IoResult written = server->try_write({&bytes, 1});
+    if (!written.ok()) break;
+    *taken += written.bytes;
+  }
+}
+
+std::size_t taken_from_nobody(bool keep_little) {
+  PosixHost machine;
+  std::size_t taken = 0;
+  std::vector<Task<void>> tasks;
+  tasks.push_back(write_to_nobody(&machine.host().net, keep_little, &taken));
+  EXPECT_TRUE(test::run_tasks(machine, std::move(tasks)));
+  return taken;
+}
+
+TEST(SocketNet, AStreamThatKeepsLittleUnsentBlocksSoonForWhoeverDoesNotRead) {
+  const std::size_t usual = taken_from_nobody(false);
+  const std::size_t little = taken_from_nobody(true);
+  EXPECT_GT(little, 0);
+  EXPECT_LT(2 * little, usual);
+}
+
 }  // namespace
 }  // namespace ron::platform::posix

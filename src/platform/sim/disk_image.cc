@@ -26,48 +26,11 @@ void write_into(std::vector<std::byte>& image, std::uint64_t offset, base::ByteV
   std::memcpy(image.data() + offset, bytes.data(), bytes.size());
 }
 
-// Splits a path into its names; false when it has a "..".
-bool split(std::string_view path, std::vector<std::string_view>& names) {
-  while (!path.empty()) {
-    const std::size_t slash = std::min(path.find('/'), path.size());
-    const std::string_view name = path.substr(0, slash);
-    path.remove_prefix(std::min(slash + 1, path.size()));
-    if (name == "..") return false;
-    if (!name.empty() && name != ".") names.push_back(name);
-  }
-  return true;
-}
-
 }  // namespace
 
 DiskImage::DiskImage(std::uint64_t capacity_bytes)
     : capacity_(capacity_bytes), root_(std::make_shared<Inode>()) {
   root_->is_directory = true;
-}
-
-int DiskImage::find(std::string_view path, Place& place) const {
-  std::vector<std::string_view> names;
-  if (!split(path, names)) return EINVAL;
-  place = {root_, "", root_};
-  for (const std::string_view name : names) {
-    if (place.inode == nullptr) return ENOENT;
-    if (!place.inode->is_directory) return ENOTDIR;
-    place.directory = std::move(place.inode);
-    place.name = name;
-    const auto found = place.directory->names.find(name);
-    place.inode = found != place.directory->names.end() ? found->second : nullptr;
-  }
-  return 0;
-}
-
-int DiskImage::find_directory(std::string_view path, InodePtr& out) const {
-  Place place;
-  const int error = find(path, place);
-  if (error != 0) return error;
-  if (place.inode == nullptr) return ENOENT;
-  if (!place.inode->is_directory) return ENOTDIR;
-  out = place.inode;
-  return 0;
 }
 
 DiskImage::InodePtr DiskImage::create(const Place& place, bool is_directory) {
@@ -81,14 +44,10 @@ DiskImage::InodePtr DiskImage::create(const Place& place, bool is_directory) {
 
 int DiskImage::open(std::string_view path, OpenMode mode, InodePtr& out) {
   Place place;
-  const int error = find(path, place);
+  int error = find(path, place);
+  if (error == 0) error = check_open(place, mode);
   if (error != 0) return error;
-  if (place.inode != nullptr && mode == OpenMode::CreateNew) return EEXIST;
-  if (place.inode != nullptr && place.inode->is_directory) return EISDIR;
-  if (place.inode == nullptr) {
-    if (mode == OpenMode::ReadExisting || mode == OpenMode::WriteExisting) return ENOENT;
-    place.inode = create(place, false);
-  }
+  if (place.inode == nullptr) place.inode = create(place, false);
   out = place.inode;
   ++out->open;
   return 0;
@@ -128,7 +87,7 @@ int DiskImage::make_directory(std::string_view path) {
 
 int DiskImage::list(std::string_view path, std::vector<DirectoryEntry>& out) const {
   InodePtr directory;
-  const int error = find_directory(path, directory);
+  const int error = find_directory(root_, path, directory);
   if (error != 0) return error;
   for (const auto& [name, inode] : directory->names) out.push_back({name, inode->is_directory});
   return 0;
@@ -139,18 +98,9 @@ int DiskImage::rename(std::string_view from, std::string_view to) {
   Place target;
   int error = find(from, source);
   if (error == 0) error = find(to, target);
-  if (error != 0) return error;
-  if (source.inode == nullptr) return ENOENT;
-  if (source.inode == root_ || target.inode == root_) return EBUSY;
-  if (source.inode == target.inode) return 0;
-  if (target.directory == source.inode) return EINVAL;
-  if (target.inode != nullptr) {
-    if (target.inode->is_directory != source.inode->is_directory) {
-      return target.inode->is_directory ? EISDIR : ENOTDIR;
-    }
-    if (!target.inode->names.empty()) return ENOTEMPTY;
-    unname(target.inode);
-  }
+  if (error == 0) error = check_rename(root_, source, target);
+  if (error != 0 || source.inode == target.inode) return error;
+  if (target.inode != nullptr) unname(target.inode);
   source.directory->names.erase(source.name);
   target.directory->names[target.name] = source.inode;
   name_changes_.push_back(
@@ -163,10 +113,8 @@ int DiskImage::link(std::string_view from, std::string_view to) {
   Place target;
   int error = find(from, source);
   if (error == 0) error = find(to, target);
+  if (error == 0) error = check_link(source, target);
   if (error != 0) return error;
-  if (source.inode == nullptr) return ENOENT;
-  if (source.inode->is_directory) return EPERM;
-  if (target.inode != nullptr) return EEXIST;
   target.directory->names[target.name] = source.inode;
   ++source.inode->links;
   name_changes_.push_back({nullptr, "", target.directory, target.name, source.inode});
@@ -175,11 +123,9 @@ int DiskImage::link(std::string_view from, std::string_view to) {
 
 int DiskImage::remove(std::string_view path) {
   Place place;
-  const int error = find(path, place);
+  int error = find(path, place);
+  if (error == 0) error = check_remove(root_, place);
   if (error != 0) return error;
-  if (place.inode == nullptr) return ENOENT;
-  if (place.inode == root_) return EBUSY;
-  if (!place.inode->names.empty()) return ENOTEMPTY;
   place.directory->names.erase(place.name);
   name_changes_.push_back({place.directory, place.name, nullptr, "", place.inode});
   unname(place.inode);
@@ -188,7 +134,7 @@ int DiskImage::remove(std::string_view path) {
 
 int DiskImage::sync_directory(std::string_view path) {
   InodePtr directory;
-  const int error = find_directory(path, directory);
+  const int error = find_directory(root_, path, directory);
   if (error != 0) return error;
   // A change of this directory takes along what happened to the same file before it.
   std::set<std::uint64_t> needed;

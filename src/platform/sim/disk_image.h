@@ -19,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "platform/disk.h"
+#include "platform/file_tree.h"
 #include "platform/random.h"
 
 namespace ron::platform::sim {
@@ -102,15 +103,9 @@ class DiskImage {
     std::string to;
     InodePtr inode;
   };
-  // Where a path leads: the directory and the last name; `inode` is null if nothing is there.
-  struct Place {
-    InodePtr directory;
-    std::string name;
-    InodePtr inode;
-  };
+  using Place = FilePlace<Inode>;
 
-  int find(std::string_view path, Place& place) const;
-  int find_directory(std::string_view path, InodePtr& out) const;
+  int find(std::string_view path, Place& place) const { return find_place(root_, path, place); }
   InodePtr create(const Place& place, bool is_directory);
   void unname(const InodePtr& inode) noexcept;
   void release_if_gone(Inode& inode) noexcept;

@@ -134,6 +134,11 @@ Task<void> Listeners::apply(std::shared_ptr<const platform::TlsServer> tls) {
   for (http::Server* server : {&public_, &admin_}) co_await server->apply(tls);
 }
 
+// Not those of operators: a scrape every few seconds says nothing about clients.
+void Listeners::trace(observe::SpanQueue& spans) noexcept {
+  for (http::Server* server : {&public_, &uds_}) server->trace(spans);
+}
+
 void Listeners::start_admin(runtime::Supervisor& supervisor) {
   supervisor.start(kAdminTask, *parts_.host.cores[0],
                    [this](Shutdown stop) { return admin_.run(0, std::move(stop)); });

@@ -56,6 +56,9 @@ class Listeners {
   platform::Task<void> apply(std::shared_ptr<const ServiceConfig> config);
   platform::Task<void> apply(std::shared_ptr<const platform::TlsServer> tls);
 
+  // Before anything runs: spans of clients' requests go there (http/server.h).
+  void trace(observe::SpanQueue& spans) noexcept;
+
   // A client's request that comes from within the process, whether or not anything is open.
   platform::Task<http::Response> call(const http::Request* from) { return public_.call(from); }
 

@@ -16,6 +16,7 @@
 
 #include "http/router.h"
 #include "observe/log.h"
+#include "observe/span_queue.h"
 #include "platform/host.h"
 #include "runtime/broadcast.h"
 #include "runtime/supervisor.h"
@@ -81,6 +82,9 @@ class ServiceBase : public Service {
   }
   // Whom it shows: the other services of the process. From open() on.
   [[nodiscard]] std::span<Service* const> neighbours() const noexcept { return shown_; }
+
+  // In the constructor: spans of clients' requests go there, for an exporter (otel.h) to take.
+  void trace_to(observe::SpanQueue& spans) noexcept { listeners_.trace(spans); }
 
   // One task, or `count` of a kind spread over the cores.
   void start_task(const runtime::TaskDecl& decl, platform::Executor& home, runtime::ChildBody body);

@@ -50,6 +50,23 @@ constexpr runtime::ChannelDecl events_channel(std::size_t capacity, std::string_
           "channels.events"};
 }
 
+// What a service that exports spans has besides (otel.h). The task goes first among its own: it is
+// stopped after them then, and a collector that hangs takes nothing from their part of the drain.
+inline constexpr runtime::TaskDecl kOtelTask{"otel-exporter", "1", runtime::Importance::Important,
+                                             "sends spans of requests to a collector"};
+inline constexpr runtime::ChannelDecl kSpansChannel{
+    "spans",
+    runtime::ChannelKind::Mpsc,
+    2048,
+    runtime::Overflow::DropOldest,
+    "listener",
+    "otel-exporter",
+    "the oldest are lost; otel_spans_dropped_total, queue_dropped_total",
+    ""};
+inline constexpr runtime::ChannelDecl kCollectorChannel{
+    "collector",     runtime::ChannelKind::Watch, 1, runtime::Overflow::Latest, "reloader",
+    "otel-exporter", "the last write wins",       ""};
+
 // The tables of a service: its own, in the order of start, among those every service has.
 template <class... Tasks>
 constexpr std::array<runtime::TaskDecl, sizeof...(Tasks) + 4> all_tasks(const Tasks&... own) {

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <expected>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -56,12 +58,14 @@ class WorkQueue {
     if (when_full == WhenFull::Refuse) {
       auto sent = jobs_.try_send(Job(std::move(job)), J::kLane);
       if (!sent) co_return base::fail(sent.error().kind == Kind::Full ? busy() : draining());
+      if (on_queued_) on_queued_();
     } else {
       place = patient_.try_acquire();
       if (!place) place = co_await patient_.acquire(deadline);
       if (!place) co_return base::fail(late());
       auto sent = co_await jobs_.send(Job(std::move(job)), deadline, J::kLane);
       if (!sent) co_return base::fail(sent.error().kind == Kind::Full ? late() : draining());
+      if (on_queued_) on_queued_();
     }
     auto reply = co_await receiver.recv(deadline);
     co_return answer_of(std::move(reply));
@@ -73,7 +77,10 @@ class WorkQueue {
   void post(J job) {
     using Kind = runtime::SendError<Job>::Kind;
     auto sent = jobs_.try_send(Job(std::move(job)), J::kLane);
-    if (sent) return;
+    if (sent) {
+      if (on_queued_) on_queued_();
+      return;
+    }
     base::Error why = sent.error().kind == Kind::Full ? busy() : draining();
     std::move(*std::get<J>(sent.error().value).reply).send(base::fail(std::move(why)));
   }
@@ -97,6 +104,18 @@ class WorkQueue {
       co_await std::visit([&](auto& one) { return attend(std::move(one), &run); }, *job);
     }
   }
+
+  // For a worker that does several jobs at once: the next one that somebody waits for, if there is
+  // one. Never waits.
+  std::optional<Job> try_take(std::size_t lane = 0) {
+    for (;;) {
+      std::optional<Job> job = jobs_.try_recv(lane);
+      if (!job || !std::visit([](auto& one) { return one.reply->abandoned(); }, *job)) return job;
+      left_queued_.add();
+    }
+  }
+  // Called after a job was queued, on the executor that did. Set before the queue is used.
+  void on_queued(std::function<void()> tell) { on_queued_ = std::move(tell); }
 
   // Busy, counted, if a job would be refused now.
   base::Result<void> check_room() {
@@ -140,6 +159,7 @@ class WorkQueue {
   const std::string name_;
   runtime::Mpsc<Job> jobs_;
   runtime::Semaphore patient_;
+  std::function<void()> on_queued_;
   runtime::Counter& left_queued_;
   runtime::Counter& left_running_;
 };

@@ -1,4 +1,4 @@
-#include "sim/storage/faulty_disk.h"
+#include "sim/harness/faulty_disk.h"
 
 #include <stdexcept>
 

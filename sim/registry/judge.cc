@@ -1,0 +1,124 @@
+#include "sim/registry/judge.h"
+
+#include <charconv>
+
+namespace ron::sim {
+
+using base::Code;
+
+std::optional<std::uint64_t> json_number(std::string_view json, std::string_view key) {
+  const std::string begin = "\"" + std::string(key) + "\":";
+  const std::size_t at = json.find(begin);
+  if (at == std::string_view::npos) return std::nullopt;
+  json.remove_prefix(at + begin.size());
+  std::uint64_t number = 0;
+  const auto [end, status] = std::from_chars(json.data(), json.data() + json.size(), number);
+  return status == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+bool RegistryJudge::has_signer(Ask ask) noexcept {
+  return ask == Ask::Approve || ask == Ask::ApproveForged || ask == Ask::ApproveUnknown;
+}
+
+// What a client knows of its proposal says what it may hear.
+bool RegistryJudge::has_approval_reason(Code code) const {
+  const Flow& flow = *request_->flow;
+  switch (code) {
+    case Code::DuplicateApproval:
+      return begun_.was_tried;
+    case Code::InvalidSig:
+      return request_->ask == Ask::ApproveForged;
+    case Code::NotAllowed:
+      return request_->ask == Ask::ApproveUnknown;
+    case Code::VersionSkew:
+      return flow.commit_tried;
+    default:
+      return false;
+  }
+}
+
+bool RegistryJudge::has_own_reason(Code code) const {
+  if (request_ == nullptr) return false;
+  const Ask ask = request_->ask;
+  if (code == Code::StorageBusy) return request_->heavy && (disk_fails_ || disk_is_slow_);
+  if (code == Code::NotFound) {
+    // Who asks again once its version was pruned and the process has gone is not known any more.
+    const bool is_forgotten =
+        prunes_ && begun_.commit_was_tried && (ask == Ask::Commit || has_signer(ask));
+    return ask == Ask::Missing || is_forgotten ||
+           (ask == Ask::ShowProposal && request_->flow->commit_tried);
+  }
+  if (code == Code::Pruned) return ask == Ask::Version || ask == Ask::Log;
+  if (ask == Ask::ProposeWrong) return code == Code::Malformed || code == Code::VersionSkew;
+  if (has_signer(ask)) {
+    return has_approval_reason(code);
+  }
+  if (ask == Ask::Commit && code == Code::QuorumFailed) {
+    return request_->flow->approved.size() < RegistryPlan::kThreshold;
+  }
+  return false;
+}
+
+Wrong RegistryJudge::judge_head(std::string_view json) {
+  const auto version = json_number(json, "version");
+  const std::string hash(json_text(json, "hash"));
+  if (!version || hash.empty()) return "no HEAD: " + std::string(json.substr(0, 200));
+  return ledger_.told(*version, hash, begun_.floor);
+}
+
+Wrong RegistryJudge::judge_change() {
+  if (!is_allowed()) return "changed without a capability";
+  Flow& flow = *request_->flow;
+  if (request_->ask == Ask::Propose) {
+    if (answer_.status != 202) return "unexpected status of a proposal";
+    flow.id = json_text(answer_.body, "proposal");
+    return flow.id.empty() ? Wrong("a proposal without an id") : Wrong();
+  }
+  if (request_->ask == Ask::Approve) {
+    return answer_.status == 200 ? Wrong() : Wrong("unexpected status of an approval");
+  }
+  const auto version = json_number(answer_.body, "version");
+  if (!version) return "a commit without its version";
+  if (answer_.status != 200 && answer_.status != 201) return "unexpected status of a commit";
+  if (flow.tried.size() < RegistryPlan::kThreshold) return "committed without quorum";
+  if (answer_.status == 200 && !begun_.commit_was_tried) return "committed before anybody asked";
+  if (answer_.status == 201 && flow.version) return "committed a second time";
+  if (flow.version && *flow.version != *version) return "committed as another version";
+  flow.version = version;
+  // One that was committed before is not HEAD any more.
+  const std::uint64_t floor = answer_.status == 201 ? begun_.floor : 0;
+  return ledger_.told(*version, std::string(json_text(answer_.body, "hash")), floor);
+}
+
+Wrong RegistryJudge::judge_success() {
+  if (request_ == nullptr) return std::nullopt;
+  switch (request_->ask) {
+    case Ask::Propose:
+    case Ask::Approve:
+    case Ask::Commit:
+      return judge_change();
+    case Ask::ProposeWrong:
+    case Ask::ApproveForged:
+    case Ask::ApproveUnknown:
+      return "success of what must be refused";
+    case Ask::Head:
+      return judge_head(answer_.body);
+    case Ask::HeadIfNew:
+      return answer_.status == 304 ? Wrong() : judge_head(answer_.body);
+    case Ask::Version:
+      return ledger_.told(request_->version, std::string(json_text(answer_.body, "hash")), 0);
+    case Ask::Log:
+    case Ask::State: {
+      const std::size_t at = answer_.body.find("\"head\":");
+      if (at == std::string::npos) return "no HEAD";
+      return judge_head(std::string_view(answer_.body).substr(at));
+    }
+    case Ask::Missing:
+    case Ask::Garbage:
+      return "success where there is nothing to succeed";
+    default:
+      return answer_.status == 200 ? Wrong() : Wrong("unexpected status");
+  }
+}
+
+}  // namespace ron::sim

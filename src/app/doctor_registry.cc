@@ -1,0 +1,60 @@
+#include "app/doctor_registry.h"
+
+#include <algorithm>
+
+#include "platform/posix/files.h"
+#include "services/kit/capability_gate.h"
+#include "services/registry/config.h"
+#include "services/registry/genesis.h"
+
+namespace ron::app {
+namespace {
+
+namespace files = platform::posix;
+using Level = Finding::Level;
+
+// Connections besides, a file for each open segment, listeners and logs.
+constexpr std::uint64_t kBesides = 128;
+
+std::string signers_directory(const config::Config& config, const std::string& directory) {
+  std::string keys = config.get(kit::auth_section())->keys_dir;
+  if (keys.empty()) keys = directory.substr(0, directory.rfind('/') + 1) + "keys";
+  return keys + "/" + std::string(registry::kSignersName);
+}
+
+}  // namespace
+
+void examine_registry_files(const config::Config& config, const std::string& directory,
+                            Findings& out) {
+  if (config.get(registry::registry_section())->amnesia) return;
+  const std::string signers = signers_directory(config, directory);
+  const auto names = files::list_directory(signers);
+  const auto secrets =
+      names ? std::ranges::count_if(*names,
+                                    [](const std::string& name) { return name.ends_with(".pem"); })
+            : 0;
+  if (secrets == 0) {
+    out.push_back({Level::Ok, "signers", "no signer's secret key is on this machine"});
+    return;
+  }
+  out.push_back({Level::Warn, "signers",
+                 std::to_string(secrets) + " secret keys of signers lie together in '" + signers +
+                     "': whoever reads them decides alone",
+                 "move each .pem file to the machine of another person and remove it here"});
+}
+
+void judge_registry(const config::Config& config, const platform::posix::Machine& machine,
+                    std::size_t, Findings& out) {
+  const auto settings = config.get(registry::registry_section());
+  const std::uint64_t needed = settings->server.max_conns + kBesides;
+  const std::string text = std::to_string(machine.open_files) + " allowed, " +
+                           std::to_string(needed) + " needed by the registry at its limits";
+  if (machine.open_files >= needed) {
+    out.push_back({Level::Ok, "open files", text});
+  } else {
+    out.push_back({Level::Warn, "open files", text,
+                   "lower registry.max_conns, or raise the hard limit of open files"});
+  }
+}
+
+}  // namespace ron::app

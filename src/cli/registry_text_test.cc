@@ -1,0 +1,68 @@
+#include "cli/registry_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/value.h"
+
+namespace ron::cli {
+namespace {
+
+using base::Value;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+chain::Payload payload_of(const char* json) {
+  const auto value = base::parse_json(json);
+  auto payload = chain::parse_payload(*value);
+  EXPECT_TRUE(payload) << payload.error().message;
+  return std::move(*payload);
+}
+
+TEST(RegistryText, AChangeIsALineForEachThing) {
+  EXPECT_EQ(
+      change_text(payload_of(R"({"change":{"kind":"update","set":[{"type":"region","id":"eu"}],
+                                      "remove":["node/n1"]},"reason":"more room"})")),
+      "update\n"
+      "  set region/eu  {\"id\":\"eu\",\"type\":\"region\"}\n"
+      "  remove node/n1\n"
+      "  reason: more room\n");
+  EXPECT_EQ(change_text(payload_of(
+                R"({"change":{"kind":"supersede","version":3,"reason":"a typo",
+                    "change":{"kind":"update","set":[],"remove":["node/n1"]}}})")),
+            "supersede\n"
+            "  undoes version 3, because: a typo\n"
+            "  and instead: update\n"
+            "  remove node/n1\n");
+}
+
+TEST(RegistryText, ADifferenceShowsBeforeAndAfter) {
+  const auto difference = base::parse_json(
+      R"([{"what":"node/a","before":{"id":"a"},"after":{"id":"b"}},
+          {"what":"node/c","before":null,"after":1}])");
+  EXPECT_EQ(difference_text(*difference),
+            "  - node/a  {\"id\":\"a\"}\n"
+            "  + node/a  {\"id\":\"b\"}\n"
+            "  + node/c  1\n");
+  EXPECT_EQ(difference_text(Value()), "  nothing\n");
+}
+
+TEST(RegistryText, WhatAServerSendsDoesNothingToATerminal) {
+  const Value document = Value::Map{{"proposal", "\x1b[2J"}, {"kind", "a\nb"}};
+  const std::string text = proposal_line(document);
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1);
+}
+
+TEST(RegistryText, ApproversHaveNames) {
+  chain::Entry entry;
+  entry.version = 4;
+  entry.approvals = {{"0123456789abcdef", {}}, {"fedcba9876543210", {}}};
+  const SignerNames names{{"0123456789abcdef", "alice"}};
+  const std::string text = entry_text(entry, {}, names);
+  EXPECT_THAT(text, HasSubstr("approved by 0123456789abcdef  alice\n"));
+  EXPECT_THAT(text, HasSubstr("approved by fedcba9876543210\n"));
+}
+
+}  // namespace
+}  // namespace ron::cli

@@ -1,0 +1,68 @@
+#include "services/registry/difference.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "chain/entry.h"
+
+namespace ron::registry {
+namespace {
+
+using base::Value;
+
+using Things = std::map<std::string, Value>;
+
+Things signers_of(const chain::Governance& governance) {
+  Things things;
+  for (const chain::Signer& signer : governance.set.signers) {
+    things.emplace("signer/" + signer.id, chain::to_value(signer));
+  }
+  things.emplace("threshold", governance.set.threshold);
+  return things;
+}
+
+Value at(const Things& things, const std::string& key) {
+  const auto found = things.find(key);
+  return found == things.end() ? Value() : found->second;
+}
+
+void compare(const Things& before, const Things& after, Value::Array& out) {
+  Things all = before;
+  all.insert(after.begin(), after.end());
+  for (const auto& [key, unused] : all) {
+    Value was = at(before, key);
+    Value is = at(after, key);
+    if (was == is) continue;
+    out.emplace_back(
+        Value::Map{{"what", key}, {"before", std::move(was)}, {"after", std::move(is)}});
+  }
+}
+
+Value value_of(const chain::DescriptorPtr& descriptor) {
+  return descriptor ? descriptor->value : Value();
+}
+
+}  // namespace
+
+// The change is applied to a copy, and what it replaced says what differs.
+Value difference(const chain::State& state, const chain::Payload& payload) {
+  Value::Array out;
+  if (!state.check(payload)) return out;
+  chain::State after = state;
+  chain::Entry entry;
+  entry.version = state.head().version + 1;
+  after.apply(entry, payload, {}, {});
+  Things before_things = signers_of(state.governance());
+  Things after_things = signers_of(after.governance());
+  for (const auto& [key, unused] : after.replaced()) {
+    const auto was = state.descriptors().find(key);
+    const auto is = after.descriptors().find(key);
+    before_things[key] = was == state.descriptors().end() ? Value() : value_of(was->second);
+    after_things[key] = is == after.descriptors().end() ? Value() : value_of(is->second);
+  }
+  compare(before_things, after_things, out);
+  return out;
+}
+
+}  // namespace ron::registry

@@ -1,0 +1,18 @@
+// Frames of the journal: replayed, or refused as damaged; what is replayed is written the same.
+#include <cstdint>
+#include <cstdlib>
+
+#include "services/registry/proposal.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace ron;
+  const base::ByteView bytes(reinterpret_cast<const std::byte*>(data), size);
+  registry::Pending pending;
+  if (!registry::replay(bytes, pending)) return 0;
+  for (const auto& [id, proposal] : pending) {
+    registry::Pending again;
+    const std::string frame = registry::journal_proposal(proposal);
+    if (!registry::replay(base::as_bytes(frame), again) || !again.contains(id)) std::abort();
+  }
+  return 0;
+}
