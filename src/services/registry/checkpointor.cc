@@ -118,8 +118,8 @@ Task<Result<void>> Checkpointor::sign(const chain::State* state) {
   if (!text) co_return fail(text.error());
   auto note = signer.sign(*text);
   if (!note) co_return fail(std::move(note.error()));
-  done = co_await parts_.store->checkpoints().add(
-      {std::move(checkpoint), std::move(*note), state->at_ms()}, &*snapshot);
+  done = co_await parts_.store->checkpoints().add({std::move(checkpoint), std::move(*note)},
+                                                  &*snapshot);
   if (!done) co_return done;
   co_await parts_.store->checkpoints().tidy(parts_.store->log().first(),
                                             parts_.settings->get()->keep_versions);

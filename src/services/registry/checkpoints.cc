@@ -54,7 +54,7 @@ Task<Result<std::optional<Checkpoints::Base>>> Checkpoints::open(auth::PublicKey
       return chain::parse_checkpoint_file(other.name, chain::kStateSuffix) == *version;
     });
     items.push_back({std::make_shared<const SignedCheckpoint>(
-                         SignedCheckpoint{std::move(*checkpoint), std::move(*note), 0}),
+                         SignedCheckpoint{std::move(*checkpoint), std::move(*note)}),
                      has_state});
   }
   std::ranges::sort(items, {},

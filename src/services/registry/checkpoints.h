@@ -24,7 +24,6 @@ namespace ron::registry {
 struct SignedCheckpoint {
   chain::Checkpoint checkpoint;
   std::string note;
-  std::int64_t at_ms = 0;  // of its version
 };
 using CheckpointPtr = std::shared_ptr<const SignedCheckpoint>;
 
