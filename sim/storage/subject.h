@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "sim/harness/subject.h"
 #include "sim/harness/faulty_disk.h"
+#include "sim/harness/subject.h"
 #include "sim/storage/history.h"
 #include "sim/storage/judge.h"
 #include "sim/storage/plan.h"
