@@ -105,8 +105,14 @@ class WorkQueue {
     }
   }
 
-  // For a worker that does several jobs at once: the next one that somebody waits for, if there is
-  // one. Never waits.
+  // For a worker that does several jobs at once: the first of them; nothing once a stop is
+  // requested and nothing is queued. Cancel-safe.
+  platform::Task<std::optional<Job>> take(runtime::Shutdown shutdown, std::size_t lane = 0) {
+    auto job = co_await jobs_.recv_or_stop(std::move(shutdown), lane);
+    if (!job) co_return std::nullopt;
+    co_return std::move(*job);
+  }
+  // And the next one that somebody waits for, if there is one. Never waits.
   std::optional<Job> try_take(std::size_t lane = 0) {
     for (;;) {
       std::optional<Job> job = jobs_.try_recv(lane);

@@ -1,4 +1,4 @@
-#include "services/registry/documents.h"
+#include "services/kit/documents.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "http/field_list.h"
 #include "http/uri.h"
 
-namespace ron::registry {
+namespace ron::kit {
 namespace {
 
 using base::Code;
@@ -143,4 +143,4 @@ Result<std::optional<std::uint64_t>> query_number(const Request& request, std::s
   return number;
 }
 
-}  // namespace ron::registry
+}  // namespace ron::kit

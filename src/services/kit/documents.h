@@ -11,7 +11,7 @@
 #include "http/response.h"
 #include "platform/task.h"
 
-namespace ron::registry {
+namespace ron::kit {
 
 // The body, by its Content-Type: application/json (also without one) or application/cbor. In CBOR
 // it has to be deterministic. UnsupportedMedia, Malformed, and what reading says. Cancel-safe.
@@ -31,4 +31,4 @@ base::Result<std::optional<std::uint64_t>> query_number(const http::Request& req
 // A decimal number without sign or leading zeros.
 std::optional<std::uint64_t> parse_number(std::string_view text) noexcept;
 
-}  // namespace ron::registry
+}  // namespace ron::kit
