@@ -11,6 +11,7 @@
 
 #include <unistd.h>
 
+#include "app/introduce.h"
 #include "app/keys.h"
 #include "cli/exit.h"
 #include "config/reload.h"
@@ -109,8 +110,6 @@ base::Result<std::shared_ptr<const platform::TlsClient>> trust_of(const Selectio
   return nullptr;
 }
 
-using Services = std::vector<std::unique_ptr<kit::Service>>;
-
 // In the order of the selection. On cores[0].
 Services make_services(const ServeOptions& options, const kit::ServiceParts& parts) {
   Services made;
@@ -120,6 +119,7 @@ Services make_services(const ServeOptions& options, const kit::ServiceParts& par
     made.push_back(
         entry->kind->make(std::move(own), DataDirectory{options.data_dir}.of(entry->kind->name)));
   }
+  introduce(made);
   for (std::size_t i = 0; i + 1 < made.size(); ++i) made.back()->show(*made[i]);
   return made;
 }

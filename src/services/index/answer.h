@@ -29,7 +29,7 @@ struct Provider {
   std::int64_t seen_ms = 0;
   Source source = Source::Store;
   double score = 0;  // the best has the highest
-  std::optional<std::uint32_t> latency_ms;  // of whoever named it
+  std::optional<std::uint32_t> latency_ms{};  // of whoever named it
 };
 void append(base::JsonWriter& json, const Provider& provider);
 

@@ -18,7 +18,7 @@ inline constexpr runtime::MetricDecl kResolveSeconds = runtime::declare_histogra
     "resolve_latency_seconds", "Time to an answer that the cache did not have.",
     runtime::MetricUnit::kSeconds, kResolveBounds);
 inline constexpr runtime::MetricDecl kDeadlineHit = runtime::declare_counter(
-    "resolve_deadline_hit", "Resolves that were given up at dht.deadline_ms.");
+    "resolve_deadline_hit_total", "Resolves that were given up at dht.deadline_ms.");
 inline constexpr runtime::MetricDecl kCacheHits =
     runtime::declare_counter("index_cache_hits_total", "Resolves answered from the cache.");
 inline constexpr runtime::MetricDecl kCacheMisses =

@@ -45,6 +45,9 @@ inline constexpr ChannelDecl kCacheUpdates{"cache_updates",
                                            "cache-janitor",
                                            "the answer is not kept; queue_dropped_total",
                                            "channels.cache_updates"};
+inline constexpr ChannelDecl kCacheBell{
+    "cache_bell",    ChannelKind::Watch,    1, Overflow::Latest, "resolver",
+    "cache-janitor", "the last write wins", ""};
 inline constexpr ChannelDecl kEvents = kit::events_channel(1024, "writer, listener", "auditor");
 inline constexpr ChannelDecl kSettings{"settings",
                                        ChannelKind::Watch,
@@ -58,7 +61,7 @@ inline constexpr ChannelDecl kSettings{"settings",
 inline constexpr auto kTasks =
     kit::all_tasks(kWriterTask, kCacheJanitorTask, kResolverTask, kWarmupTask);
 inline constexpr auto kChannels =
-    kit::all_channels(kWork, kWrites, kCacheUpdates, kEvents, kSettings);
+    kit::all_channels(kWork, kWrites, kCacheUpdates, kCacheBell, kEvents, kSettings);
 
 // The specification's order is config_snapshot, cache_meta, breaker_table, metrics_scratch. The
 // first is a watch, and metrics need no lock.
