@@ -58,10 +58,12 @@ struct BreakersTest : testing::Test {
   BreakerTable table{topology, {"dht-0", "dht-1"}, {}, random};
   std::array<Probed, 2> probed;
   runtime::Shutdown shutdown;
-  Running<void> janitor{
-      cores[0],
-      table.run_janitor([this](std::uint32_t target) { return answer_probe(&probed[target]); },
-                        shutdown)};
+  Running<void> janitor{cores[0], run()};
+
+  platform::Task<void> run() {
+    return table.run_janitor([this](std::uint32_t target) { return answer_probe(&probed[target]); },
+                             shutdown);
+  }
 
   void outcomes(int good, int bad, std::uint32_t target = 0) {
     for (int i = 0; i < good; ++i) table.try_pass(target)->succeeded();
