@@ -78,6 +78,8 @@ class BreakerTable {
   // Nothing while the breaker is open, or half open with all its probes out; that is counted in
   // breaker_open_total. Any thread; lock-free.
   [[nodiscard]] std::optional<Pass> try_pass(std::uint32_t target) noexcept;
+  // For one who would have asked it, saw that it is open and asks somebody else.
+  void count_refusal(std::uint32_t target) noexcept { entries_[target]->refused.add(); }
   // Any thread; lock-free.
   [[nodiscard]] runtime::BreakerState state(std::uint32_t target) const noexcept;
   [[nodiscard]] std::uint32_t size() const noexcept {

@@ -22,4 +22,19 @@ inline constexpr runtime::ChannelDecl kOutcomes{
     "the breakers do not learn of the oldest; queue_dropped_total",
     ""};
 
+// One lane for each target.
+inline constexpr runtime::ChannelDecl kAnnouncements{
+    "announcements",
+    runtime::ChannelKind::Mpsc,
+    4096,
+    runtime::Overflow::DropOldest,
+    "listener, resolvers",
+    "republisher",
+    "the oldest is published with the next round only; queue_dropped_total",
+    ""};
+
+inline constexpr runtime::LockDecl kTrustLock{"trusted_nodes", 8, "whose records count"};
+inline constexpr runtime::LockDecl kSeqsLock{
+    "highest_seqs", 9, "the newest record that was seen of each node and address"};
+
 }  // namespace ron::index
