@@ -43,9 +43,8 @@ base::Result<void> AddressRates::take(const platform::Endpoint& peer, std::uint6
   entry.last = now;
   const auto taken = entry.bucket.try_take(now);
   if (taken) return {};
-  return base::fail(
-      base::Error(base::Code::RateLimited, "more requests than one address may make")
-          .with("per_ip_rps", std::to_string(rps)));
+  return base::fail(base::Error(base::Code::RateLimited, "more requests than one address may make")
+                        .with("per_ip_rps", std::to_string(rps)));
 }
 
 }  // namespace ron::index

@@ -42,8 +42,8 @@ Task<Response> pin_or_not(Core* core, Request* request, bool is_pinned) {
   const std::string text = catalog::print(*key);
   const auto changed = co_await core->pin(text, is_pinned, origin_of(*request), request->deadline);
   if (!changed) co_return refuse(*request, changed.error());
-  co_return kit::document(
-      *request, 200, Value::Map{{"key", text}, {"pinned", is_pinned}, {"changed", *changed}});
+  co_return kit::document(*request, 200,
+                          Value::Map{{"key", text}, {"pinned", is_pinned}, {"changed", *changed}});
 }
 Task<Response> pin(Core* core, Request* request) { return pin_or_not(core, request, true); }
 Task<Response> unpin(Core* core, Request* request) { return pin_or_not(core, request, false); }

@@ -3,10 +3,27 @@
 #include <algorithm>
 #include <utility>
 
+#include "catalog/media_type.h"
+#include "services/index/manifest_reader.h"
 #include "services/index/metric_names.h"
 #include "services/index/wires.h"
 
 namespace ron::index {
+namespace {
+
+Source source_of(TargetKind kind) noexcept {
+  switch (kind) {
+    case TargetKind::Dht:
+      return Source::Dht;
+    case TargetKind::Peer:
+      return Source::Peer;
+    case TargetKind::Static:
+      return Source::Static;
+  }
+  return Source::Store;
+}
+
+}  // namespace
 
 using base::Code;
 using base::fail;
@@ -24,10 +41,9 @@ Core::Core(CoreParts parts, SettingsPtr config)
       cache_(epochs_, config->cache.entries),
       writer_({parts_.host, parts_.topology, &store_, &epochs_, &events_, parts_.log},
               config->writes_capacity),
-      resolver_(
-          {parts_.host, parts_.topology, &store_, &epochs_, &feed_, &settings_}),
-      janitor_(
-          {parts_.host, parts_.topology, &cache_, &feed_, &writer_, &settings_}),
+      searches_({parts_.host, parts_.topology, parts_.tls}, *config),
+      resolver_({parts_.host, parts_.topology, &store_, &epochs_, &feed_, &settings_}),
+      janitor_({parts_.host, parts_.topology, &cache_, &feed_, &writer_, &settings_}),
       work_(*parts_.topology, kWork, config->work_capacity),
       flights_(kFlightsLock),
       routes_{Limit(config->route_concurrency), Limit(config->route_concurrency),
@@ -36,6 +52,10 @@ Core::Core(CoreParts parts, SettingsPtr config)
       misses_(parts_.topology->meters().counter(metrics::kCacheMisses)),
       joined_(parts_.topology->meters().counter(metrics::kFlightsJoined)) {
   writer_.set_rules({config->names_per_tenant});
+  resolver_.set_rank([this](std::vector<Provider>& providers) { rank(providers); });
+  if (!searches_.any()) return;
+  resolver_.set_discover(
+      [this](base::ObjectId address, Deadline deadline) { return discover(address, deadline); });
 }
 
 Task<Result<void>> Core::open() { return store_.open(); }
@@ -44,13 +64,15 @@ void Core::apply(SettingsPtr config) {
   for (Limit& route : routes_) route.set_most(config->route_concurrency);
   writer_.set_rules({config->names_per_tenant});
   per_ip_rps_.store(config->per_ip_rps, std::memory_order_relaxed);
+  searches_.apply(*config);
   settings_.set(std::move(config));
 }
 
 Result<Limit::Permit> Core::admit(RouteClass route, const http::Request& request) {
   const std::uint64_t rps = per_ip_rps_.load(std::memory_order_relaxed);
   if (rps != 0 && request.peer != nullptr) {
-    const Result<void> taken = rates_.take(*request.peer, rps, platform::Executor::current()->now());
+    const Result<void> taken =
+        rates_.take(*request.peer, rps, platform::Executor::current()->now());
     if (!taken) return fail(taken.error());
   }
   Limit& limit = routes_[static_cast<std::size_t>(route)];
@@ -67,12 +89,12 @@ AnswerPtr Core::cached(std::string_view key) {
 }
 
 Task<Result<AnswerPtr>> Core::resolve(catalog::Key key, bool is_fresh, Deadline deadline) {
-  const Deadline until = deadline.sooner(
-      Deadline::in(std::chrono::milliseconds(settings_.get()->dht.deadline_ms)));
+  const Deadline until =
+      deadline.sooner(Deadline::in(std::chrono::milliseconds(settings_.get()->dht.deadline_ms)));
   auto joined = flights_.join({catalog::print(key), is_fresh});
   if (joined.reply) {
-    work_.post(ResolveJob{{.deadline = until, .reply = std::move(joined.reply)},
-                          std::move(key), is_fresh});
+    work_.post(ResolveJob{
+        {.deadline = until, .reply = std::move(joined.reply)}, std::move(key), is_fresh});
   } else {
     joined_.add();
   }
@@ -90,10 +112,54 @@ Task<void> Core::run_resolver(runtime::Shutdown shutdown) {
                     [this](ResolveJob job) { return run_job(std::move(job)); });
 }
 
+Task<Result<Discovered>> Core::discover(base::ObjectId address, Deadline deadline) {
+  auto found = co_await searches_.find(address, deadline);
+  if (!found) co_return fail(std::move(found.error()));
+  Discovered out{.winner = std::move(found->winner), .is_hedged = found->hedged};
+  out.source = source_of(found->source);
+  const std::int64_t now = now_ms();
+  for (catalog::ProviderRecord& record : found->records) {
+    out.providers.push_back({.record = std::move(record),
+                             .seen_ms = now,
+                             .source = out.source,
+                             .latency_ms = found->latency_ms});
+  }
+  co_return out;
+}
+
+void Core::rank(std::vector<Provider>& providers) const {
+  const SettingsPtr settings = settings_.get();
+  const RankPolicy policy{.region = settings->region};
+  const std::int64_t now = now_ms();
+  for (Provider& provider : providers) {
+    provider.score = score({.region = provider.record.region,
+                            .seen_ms = provider.seen_ms,
+                            .latency_ms = provider.latency_ms},
+                           policy, now);
+  }
+  std::ranges::sort(providers, [](const Provider& a, const Provider& b) {
+    return a.score != b.score ? a.score > b.score : a.record.node < b.record.node;
+  });
+}
+
+Task<void> Core::run_breaker_janitor(runtime::Shutdown shutdown) {
+  return searches_.run_breaker_janitor(std::move(shutdown));
+}
+
+// What is no manifest, and what is not in this process's storage, is named all the same: whoever
+// resolves the name is told nothing of its entries then. One that says it is and is not is refused.
 Task<Result<std::optional<ManifestFacts>>> Core::manifest_of(const NameVersion* wanted,
-                                                             Deadline) {
-  (void)wanted;
-  co_return std::nullopt;
+                                                             Deadline deadline) {
+  const bool is_tree = wanted->target && wanted->type == catalog::kManifestType;
+  if (!is_tree || storage_ == nullptr) co_return std::nullopt;
+  co_return co_await read_manifest(storage_, &parts_.host.blocking, *wanted->target, deadline);
+}
+
+Result<void> Core::may_announce(http::Request& request, const auth::PublicKey& node) {
+  const Result<void> allowed =
+      parts_.gate->check(request, auth::Access::needs(auth::Scope::kIndexWrite));
+  if (allowed || searches_.trust().knows(node)) return {};
+  return allowed;
 }
 
 Task<Result<NameSet>> Core::set_name(NameVersion wanted, std::optional<std::uint64_t> expected,
@@ -115,9 +181,8 @@ Task<Result<Announced>> Core::announce(std::vector<catalog::ProviderRecord> reco
                                        Deadline deadline) {
   const Result<void> room = writer_.queue().check_room();
   if (!room) co_return fail(room.error());
-  auto genuine = co_await parts_.host.blocking.run([records] {
-    return std::ranges::all_of(records, catalog::has_valid_signature);
-  });
+  auto genuine = co_await parts_.host.blocking.run(
+      [records] { return std::ranges::all_of(records, catalog::has_valid_signature); });
   if (!genuine) co_return fail(std::move(genuine.error()));
   if (!*genuine) co_return fail(Code::InvalidSig, "the record is not signed by its node");
   AnnounceJob job;
@@ -139,9 +204,7 @@ Task<Result<bool>> Core::pin(std::string key, bool is_pinned, Origin origin, Dea
   co_return co_await writer_.queue().ask(std::move(job), kit::WhenFull::Refuse);
 }
 
-Task<void> Core::run_writer(runtime::Shutdown shutdown) {
-  return writer_.run(std::move(shutdown));
-}
+Task<void> Core::run_writer(runtime::Shutdown shutdown) { return writer_.run(std::move(shutdown)); }
 
 Task<void> Core::run_cache_janitor(runtime::Shutdown shutdown) {
   return janitor_.run(std::move(shutdown));

@@ -29,9 +29,12 @@
 #include "services/index/janitor.h"
 #include "services/index/jobs.h"
 #include "services/index/names.h"
+#include "services/index/rank.h"
 #include "services/index/resolver.h"
+#include "services/index/searches.h"
 #include "services/index/store.h"
 #include "services/index/writer.h"
+#include "services/kit/capability_gate.h"
 #include "services/kit/single_flight.h"
 #include "services/kit/work_queue.h"
 #include "services/storage/api/api.h"
@@ -44,6 +47,8 @@ struct CoreParts {
   runtime::Topology* topology;
   platform::Disk* disk;  // the host's, or memory
   StoreOptions store;
+  std::shared_ptr<const platform::TlsClient> tls;  // whom it trusts to be who they say
+  const kit::CapabilityGate* gate;
   observe::Log log;
 };
 
@@ -59,7 +64,7 @@ class Core {
 
   // Before open(): where manifests are read, if there is storage in this process; outlives it.
   void use(storage_api::StorageApi& storage) noexcept { storage_ = &storage; }
-  [[nodiscard]] Resolver& resolver() noexcept { return resolver_; }
+  [[nodiscard]] Searches& searches() noexcept { return searches_; }
 
   // Reads what is on disk. Not cancel-safe.
   platform::Task<base::Result<void>> open();
@@ -68,6 +73,9 @@ class Core {
   // Admission besides the server's own: RateLimited for an address, Busy for a route. The permit
   // holds while the request is at work.
   base::Result<runtime::Limit::Permit> admit(RouteClass route, const http::Request& request);
+
+  // Whether the client may announce what others have to believe: index:write, or a known node.
+  base::Result<void> may_announce(http::Request& request, const auth::PublicKey& node);
 
   // nullptr: it has to be resolved. Never waits.
   [[nodiscard]] AnswerPtr cached(std::string_view key);
@@ -81,7 +89,7 @@ class Core {
   platform::Task<base::Result<NameSet>> set_name(NameVersion wanted,
                                                  std::optional<std::uint64_t> expected,
                                                  Origin origin, runtime::Deadline deadline);
-  // Verifies the signatures first. InvalidSig names the record.
+  // Verifies the signatures first: InvalidSig. Who may announce is up to the caller.
   platform::Task<base::Result<Announced>> announce(std::vector<catalog::ProviderRecord> records,
                                                    Origin origin, runtime::Deadline deadline);
   platform::Task<base::Result<bool>> pin(std::string key, bool is_pinned, Origin origin,
@@ -100,6 +108,7 @@ class Core {
   platform::Task<void> run_resolver(runtime::Shutdown shutdown);
   platform::Task<void> run_cache_janitor(runtime::Shutdown shutdown);
   platform::Task<void> run_warmup(runtime::Shutdown shutdown);
+  platform::Task<void> run_breaker_janitor(runtime::Shutdown shutdown);
 
   // What is missing for writes. Any core.
   [[nodiscard]] std::vector<std::string> missing_for_writes() const;
@@ -117,8 +126,11 @@ class Core {
   };
 
   platform::Task<void> run_job(ResolveJob job);
-  platform::Task<base::Result<std::optional<ManifestFacts>>> manifest_of(const NameVersion* wanted,
-                                                                         runtime::Deadline deadline);
+  platform::Task<base::Result<Discovered>> discover(base::ObjectId address,
+                                                    runtime::Deadline deadline);
+  void rank(std::vector<Provider>& providers) const;
+  platform::Task<base::Result<std::optional<ManifestFacts>>> manifest_of(
+      const NameVersion* wanted, runtime::Deadline deadline);
 
   CoreParts parts_;
   runtime::Watch<SettingsPtr> settings_;
@@ -128,13 +140,14 @@ class Core {
   Store store_;
   Cache cache_;
   Writer writer_;
+  Searches searches_;
   Resolver resolver_;
   CacheJanitor janitor_;
   kit::WorkQueue<ResolverJob> work_;
   kit::SingleFlight<FlightKey, AnswerPtr, FlightHash> flights_;
   AddressRates rates_;
   std::atomic<std::uint64_t> per_ip_rps_ = 0;  // of the settings, for every request
-  std::array<runtime::Limit, 3> routes_;  // by RouteClass
+  std::array<runtime::Limit, 3> routes_;       // by RouteClass
   storage_api::StorageApi* storage_ = nullptr;
   runtime::Counter& hits_;
   runtime::Counter& misses_;

@@ -88,8 +88,8 @@ Task<Result<NameSet>> decide(Draft* draft, const SetNameJob* job, WriteRules rul
   set.version.at_ms = now_ms;
   if (current) set.version.tenant = current->tenant;
   if (was_there != wanted.target.has_value()) {
-    const Result<void> counted = co_await count_name(
-        draft, set.version.tenant, was_there ? -1 : 1, rules.names_per_tenant);
+    const Result<void> counted =
+        co_await count_name(draft, set.version.tenant, was_there ? -1 : 1, rules.names_per_tenant);
     if (!counted) co_return fail(counted.error());
   }
   const std::string bytes = encode(set.version);

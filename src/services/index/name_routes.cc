@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/encoding.h"
+#include "catalog/media_type.h"
 #include "chain/fields.h"
 #include "http/uri.h"
 #include "services/index/routes.h"
@@ -36,14 +37,6 @@ Origin origin_of(const Request& request) {
           .token = request.token,
           .tenant = request.tenant,
           .is_admin = request.grant_full};
-}
-
-// `text/html; charset=utf-8`: a type, a subtype and maybe parameters, printable ASCII.
-bool is_media_type(std::string_view text) {
-  const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
-  const std::size_t slash = text.find('/');
-  return std::ranges::all_of(text, is_plain) && slash != 0 && slash != std::string_view::npos &&
-         slash + 1 < text.size() && text.front() != ' ';
 }
 
 Result<std::map<std::string, std::string>> parse_meta(const Value& value) {
@@ -81,7 +74,7 @@ Result<SetRequest> parse_set(const Value& value) {
   if (fields->has("type")) {
     auto type = fields->text("type", kTypeChars);
     if (!type) return fail(type.error());
-    if (!is_media_type(*type)) return fail(Code::Malformed, "type must be a media type");
+    if (!catalog::is_media_type(*type)) return fail(Code::Malformed, "type must be a media type");
     out.wanted.type = std::move(*type);
   }
   if (const Value* const given = value.find("meta")) {
@@ -128,8 +121,8 @@ Task<Response> remove_name(Core* core, Request* request) {
   NameVersion wanted;
   wanted.name = name->text();
   wanted.tenant = request->tenant;
-  const auto set = co_await core->set_name(std::move(wanted), *expected, origin_of(*request),
-                                           request->deadline);
+  const auto set =
+      co_await core->set_name(std::move(wanted), *expected, origin_of(*request), request->deadline);
   if (!set) co_return refuse(*request, set.error());
   co_return kit::document(*request, 200, to_value(set->version));
 }
@@ -148,8 +141,7 @@ Task<Response> get_history(Core* core, Request* request, catalog::Name name) {
   }
   Value::Array versions;
   for (const NameVersion& version : history->versions) versions.push_back(to_value(version));
-  const Value next =
-      history->has_more ? Value(history->versions.back().version) : Value();
+  const Value next = history->has_more ? Value(history->versions.back().version) : Value();
   co_return kit::document(
       *request, 200,
       Value::Map{{"name", name.text()}, {"versions", std::move(versions)}, {"next", next}});
@@ -194,9 +186,9 @@ Task<Response> list(Core* core, Request* request) {
   const auto permit = core->admit(RouteClass::Names, *request);
   if (!permit) co_return refuse(*request, permit.error());
   ListQuery query;
-  for (const auto& [name, into] : {std::pair("prefix", &query.prefix),
-                                   std::pair("delimiter", &query.delimiter),
-                                   std::pair("after", &query.after)}) {
+  for (const auto& [name, into] :
+       {std::pair("prefix", &query.prefix), std::pair("delimiter", &query.delimiter),
+        std::pair("after", &query.after)}) {
     auto text = query_text(*request, name);
     if (!text) co_return refuse(*request, text.error());
     if (text->value_or("").size() > catalog::kMaxNameBytes) {

@@ -27,8 +27,7 @@ Task<Result<std::optional<std::string>>> look_up(platform::KeyValue* map, std::s
 
 }  // namespace
 
-Task<Result<std::optional<NameVersion>>> find_name(platform::KeyValue* map,
-                                                   catalog::NameRef name) {
+Task<Result<std::optional<NameVersion>>> find_name(platform::KeyValue* map, catalog::NameRef name) {
   const std::string& text = name.name.text();
   auto found =
       co_await look_up(map, name.version ? version_key(text, *name.version) : name_key(text));
@@ -110,8 +109,7 @@ Task<Result<NamePage>> list_names(platform::KeyValue* map, ListQuery query) {
 }
 
 Task<Result<std::vector<ProviderEntry>>> find_providers(platform::KeyValue* map,
-                                                        base::ObjectId address,
-                                                        std::size_t limit) {
+                                                        base::ObjectId address, std::size_t limit) {
   const std::string from = providers_prefix(address);
   const auto pairs = co_await map->scan(from, behind(from), limit);
   if (!pairs) co_return fail(pairs.error());

@@ -93,13 +93,14 @@ Task<Result<void>> Resolver::add_discovered(Answer* answer, bool is_named,
   answer->winner = std::move(found->winner);
   answer->is_hedged = found->is_hedged;
   for (Provider& provider : found->providers) {
-    std::erase_if(answer->providers, [&provider](const Provider& known) {
+    const auto is_same = [&provider](const Provider& known) {
       return known.record.node == provider.record.node &&
-             known.record.seq <= provider.record.seq;
+             (known.source != Source::Static || known.record.url == provider.record.url);
+    };
+    std::erase_if(answer->providers, [&](const Provider& known) {
+      return is_same(known) && known.record.seq <= provider.record.seq;
     });
-    const bool is_known = std::ranges::any_of(answer->providers, [&](const Provider& known) {
-      return known.record.node == provider.record.node;
-    });
+    const bool is_known = std::ranges::any_of(answer->providers, is_same);
     if (!is_known) answer->providers.push_back(std::move(provider));
   }
   co_return Result<void>();
@@ -109,8 +110,7 @@ Task<Result<void>> Resolver::add_discovered(Answer* answer, bool is_named,
 AnswerPtr Resolver::keep(std::shared_ptr<Answer> answer) {
   const SettingsPtr settings = parts_.settings->get();
   const bool is_good = answer->is_found && !answer->providers.empty();
-  const base::Duration ttl =
-      is_good ? settings->cache.positive_ttl : settings->cache.negative_ttl;
+  const base::Duration ttl = is_good ? settings->cache.positive_ttl : settings->cache.negative_ttl;
   // Not beyond the time for which somebody has signed.
   std::int64_t left_ms = std::chrono::duration_cast<std::chrono::milliseconds>(ttl).count();
   const std::int64_t now_ms = parts_.host.clock.unix_ms();

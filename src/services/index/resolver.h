@@ -26,9 +26,9 @@ using SettingsPtr = std::shared_ptr<const IndexConfig>;
 
 // What others said.
 struct Discovered {
-  std::vector<Provider> providers;  // with what is known of each
+  std::vector<Provider> providers{};  // with what is known of each
   Source source = Source::Dht;
-  std::string winner;
+  std::string winner{};
   bool is_hedged = false;
 };
 // Asks others who has an object, on the core that calls. NotFound: nobody. Cancel-safe.

@@ -35,8 +35,7 @@ constinit const kit::ServiceKind kKind{.name = "index",
                                        .dials = true};
 
 Service::Service(kit::ServiceParts parts, Directories directories, const RouteAdder& routes)
-    : ServiceBase(std::move(parts), kKind),
-      core_(core_parts(std::move(directories)), settings()) {
+    : ServiceBase(std::move(parts), kKind), core_(core_parts(std::move(directories)), settings()) {
   routes(router(), core_);
   add_gauges_of_core();
 }
@@ -62,6 +61,8 @@ CoreParts Service::core_parts(Directories directories) {
           .topology = &topology(),
           .disk = memory_ ? memory_.get() : &host().disk,
           .store = std::move(store),
+          .tls = trust(),
+          .gate = &gate(),
           .log = log()};
 }
 
@@ -92,8 +93,14 @@ void Service::start_tasks() {
     start_task(decl, *host().cores[0],
                [this, body](Shutdown stop) { return (core_.*body)(std::move(stop)); });
   };
+  const auto cores = host().cores;
+  for (std::size_t core = 0; core < cores.size(); ++core) {
+    start_task(kDialerTask, *cores[core],
+               [this, core](Shutdown stop) { return core_.searches().dial(core, stop); });
+  }
   start(kWriterTask, &Core::run_writer);
   start(kCacheJanitorTask, &Core::run_cache_janitor);
+  start(kBreakerJanitorTask, &Core::run_breaker_janitor);
   start_workers(kResolverTask, settings()->workers,
                 [this](Shutdown stop) { return core_.run_resolver(std::move(stop)); });
   start(kWarmupTask, &Core::run_warmup);

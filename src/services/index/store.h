@@ -74,9 +74,9 @@ class Store {
   const StoreOptions options_;
   chain::FrameLog log_;
   std::unique_ptr<platform::KeyValue> map_;
-  std::uint64_t position_ = 0;       // frames below it are in the map
-  std::uint64_t untidy_bytes_ = 0;   // appended since the map was last flushed
-  bool map_is_behind_ = false;       // the log has what the map did not take
+  std::uint64_t position_ = 0;      // frames below it are in the map
+  std::uint64_t untidy_bytes_ = 0;  // appended since the map was last flushed
+  bool map_is_behind_ = false;      // the log has what the map did not take
 };
 
 }  // namespace ron::index
