@@ -6,7 +6,7 @@ namespace ron::app {
 namespace {
 
 // The files of the map, of the log, listeners and logs.
-constexpr std::uint64_t kBesides = 1152;
+constexpr std::uint64_t kBesides = 256;
 
 // The most connections it has at once: its clients', and to each of those it asks from each core.
 std::uint64_t descriptors_needed(const index::IndexConfig& config, std::size_t cores) {

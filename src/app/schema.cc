@@ -64,6 +64,7 @@ config::Schema schema_of(const Selection& selection) {
   if (made.has_section("index")) {
     made.alias("index.server.connection_limit_per_ip", "index.max_conns_per_ip");
     made.alias("index.amnesia.enabled", "index.amnesia");
+    made.alias("index.amnesia.purge_interval_ms", "index.amnesia_purge_interval_ms");
   }
   for (const char* later : {"edge"}) made.know(later);
   return made;

@@ -135,7 +135,7 @@ void add_own_keys(config::Group<IndexConfig>& group) {
   group.add(config::size_key("storage.map_cache_bytes", &C::map_cache_bytes, "64MiB",
                              {.min = "1MiB", .max = "64GiB"}, Reload::Restart,
                              "memory for what is read from the map on disk"));
-  group.add(config::count_key("amnesia.purge_interval_ms", &C::purge_interval_ms, "600000",
+  group.add(config::count_key("amnesia_purge_interval_ms", &C::purge_interval_ms, "600000",
                               {.min = "100", .max = "86400000"}, Reload::Hot,
                               "milliseconds after which, in amnesia mode, answers and what others "
                               "announced are forgotten"));

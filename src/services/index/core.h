@@ -97,6 +97,7 @@ class Core {
 
   // Reads of what is kept: names.h.
   [[nodiscard]] platform::KeyValue& map() noexcept { return store_.map(); }
+  [[nodiscard]] std::uint64_t map_bytes() const noexcept { return store_.memory_bytes(); }
 
   [[nodiscard]] runtime::Broadcast<IndexEvent>& events() noexcept { return events_; }
   [[nodiscard]] const Cache& cache() const noexcept { return cache_; }

@@ -72,6 +72,7 @@ void Service::add_operator_routes(http::Router& router) {
 
 void Service::add_gauges_of_core() {
   add_gauge(metrics::kCacheEntries, [this] { return core_.cache().size(); });
+  add_gauge(metrics::kMapBytes, [this] { return core_.map_bytes(); });
 }
 
 kit::Readiness Service::readiness() const {

@@ -44,6 +44,9 @@ class Store {
   // What memory alone can tell; see platform::KeyValue. From open() on.
   [[nodiscard]] platform::KeyValue& map() noexcept { return *map_; }
 
+  // Memory the map takes; nothing before open().
+  [[nodiscard]] std::uint64_t memory_bytes() const { return map_ ? map_->memory_bytes() : 0; }
+
   // What belongs together, such as the changes of one request.
   using Changes = std::vector<platform::KeyValueBatch::Change>;
   // Makes all of them durable, in order, and then visible. After an error none of them is seen, and
