@@ -54,6 +54,7 @@ Core::Core(CoreParts parts, SettingsPtr config)
   writer_.set_rules({config->names_per_tenant});
   resolver_.set_rank([this](std::vector<Provider>& providers) { rank(providers); });
   if (!searches_.any()) return;
+  resolver_.set_learn([this](const std::vector<Provider>& providers) { learn(providers); });
   resolver_.set_discover(
       [this](base::ObjectId address, Deadline deadline) { return discover(address, deadline); });
 }
@@ -127,6 +128,19 @@ Task<Result<Discovered>> Core::discover(base::ObjectId address, Deadline deadlin
   co_return out;
 }
 
+// If the writer is busy it is heard of again.
+void Core::learn(const std::vector<Provider>& providers) {
+  LearnJob job;
+  for (const Provider& provider : providers) {
+    if (provider.source == Source::Static) continue;
+    job.providers.push_back({.record = provider.record, .seen_ms = provider.seen_ms});
+  }
+  if (job.providers.empty()) return;
+  auto [reply, nobody] = runtime::oneshot<Result<Announced>>();
+  job.reply.emplace(std::move(reply));
+  writer_.queue().post(std::move(job));
+}
+
 void Core::rank(std::vector<Provider>& providers) const {
   const SettingsPtr settings = settings_.get();
   const RankPolicy policy{.region = settings->region};
@@ -188,6 +202,7 @@ Task<Result<Announced>> Core::announce(std::vector<catalog::ProviderRecord> reco
   AnnounceJob job;
   const std::int64_t now = now_ms();
   for (catalog::ProviderRecord& record : records) {
+    searches_.trust().note(record);
     job.providers.push_back({.record = std::move(record), .seen_ms = now, .is_own = true});
   }
   job.origin = std::move(origin);

@@ -129,6 +129,7 @@ class Core {
   platform::Task<void> run_job(ResolveJob job);
   platform::Task<base::Result<Discovered>> discover(base::ObjectId address,
                                                     runtime::Deadline deadline);
+  void learn(const std::vector<Provider>& providers);
   void rank(std::vector<Provider>& providers) const;
   platform::Task<base::Result<std::optional<ManifestFacts>>> manifest_of(
       const NameVersion* wanted, runtime::Deadline deadline);

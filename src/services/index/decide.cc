@@ -115,6 +115,10 @@ Task<Result<Announced>> decide(Draft* draft, const AnnounceJob* job) {
         ++out.stale;
         continue;
       }
+      if ((*known)->record == record && (*known)->is_own >= entry.is_own) {
+        ++out.accepted;
+        continue;
+      }
       next.guard_until_ms = std::max(next.guard_until_ms, (*known)->guard_until_ms);
       next.is_own = next.is_own || (*known)->is_own;
       draft->erase(expiry_key((*known)->guard_until_ms, record.addr, record.node));

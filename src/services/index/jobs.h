@@ -47,6 +47,11 @@ struct AnnounceJob : kit::JobBase<Announced> {
   Origin origin;
 };
 
+// The same of what others said. Nobody waits for it.
+struct LearnJob : AnnounceJob {
+  static constexpr bool kUnwatched = true;
+};
+
 struct PinJob : kit::JobBase<bool> {  // whether that changed anything
   std::string key;
   bool is_pinned = true;
@@ -61,7 +66,7 @@ struct PruneJob : kit::JobBase<std::size_t> {
   std::uint64_t now_ms = 0;
 };
 
-using WriteJob = std::variant<SetNameJob, AnnounceJob, PinJob, ManifestJob, PruneJob>;
+using WriteJob = std::variant<SetNameJob, AnnounceJob, LearnJob, PinJob, ManifestJob, PruneJob>;
 
 // The way to an answer that the cache does not have.
 struct ResolveJob : kit::JobBase<AnswerPtr> {
