@@ -40,7 +40,8 @@ struct SetNameJob : kit::JobBase<NameSet> {
 // Records whose signatures were verified.
 struct Announced {
   std::size_t accepted = 0;
-  std::size_t stale = 0;  // of a lower `seq` than one that is known
+  std::size_t stale = 0;    // of a lower `seq` than one that is known
+  std::size_t expired = 0;  // without one that they could withdraw
 };
 struct AnnounceJob : kit::JobBase<Announced> {
   std::vector<ProviderEntry> providers;
