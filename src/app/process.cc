@@ -11,6 +11,7 @@
 
 #include <unistd.h>
 
+#include "app/introduce.h"
 #include "app/keys.h"
 #include "cli/exit.h"
 #include "config/reload.h"
@@ -114,8 +115,6 @@ base::Result<std::shared_ptr<const platform::TlsClient>> trust_of(const Selectio
               std::string(chosen->kind->name) + ".tls: " + trust.error().message);
 }
 
-using Services = std::vector<std::unique_ptr<kit::Service>>;
-
 // In the order of the selection. On cores[0].
 Services make_services(const ServeOptions& options, const kit::ServiceParts& parts) {
   Services made;
@@ -125,6 +124,7 @@ Services make_services(const ServeOptions& options, const kit::ServiceParts& par
     made.push_back(
         entry->kind->make(std::move(own), DataDirectory{options.data_dir}.of(entry->kind->name)));
   }
+  introduce(made);
   for (std::size_t i = 0; i + 1 < made.size(); ++i) made.back()->show(*made[i]);
   return made;
 }

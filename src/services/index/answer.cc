@@ -82,7 +82,12 @@ void append(base::JsonWriter& json, const Provider& provider) {
   constexpr double kDigits = 1000;
   json.begin_object();
   json.key("url").value(record.url);
-  json.key("node").value(base::to_base64(record.node.bytes));
+  json.key("node");
+  if (record.node == auth::PublicKey()) {
+    json.null();  // of the static list: nobody has signed
+  } else {
+    json.value(base::to_base64(record.node.bytes));
+  }
   json.key("region").value(record.region);
   json.key("score").value(std::round(provider.score * kDigits) / kDigits);
   json.key("seen_at").value(base::print_rfc3339(provider.seen_ms / 1000));
@@ -102,8 +107,8 @@ void render(Answer& answer) {
 
 http::Response respond(const http::Request& request, const AnswerPtr& answer, bool from_cache) {
   if (!answer->is_found) {
-    return kit::refuse(request, base::Error(base::Code::NotFound, "nobody knows '" + answer->key +
-                                                                      "'"));
+    return kit::refuse(request,
+                       base::Error(base::Code::NotFound, "nobody knows '" + answer->key + "'"));
   }
   const http::EntityTag tag{answer->tag, true};
   const bool is_known = http::evaluate(*request.head, tag) == http::Verdict::NotModified;

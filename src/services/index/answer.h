@@ -10,7 +10,6 @@
 
 #include "base/json.h"
 #include "base/object_id.h"
-
 #include "http/request.h"
 #include "http/response.h"
 #include "platform/executor.h"
@@ -28,8 +27,8 @@ struct Provider {
   catalog::ProviderRecord record;
   std::int64_t seen_ms = 0;
   Source source = Source::Store;
-  double score = 0;  // the best has the highest
-  std::optional<std::uint32_t> latency_ms;  // of whoever named it
+  double score = 0;                           // the best has the highest
+  std::optional<std::uint32_t> latency_ms{};  // of whoever named it
 };
 void append(base::JsonWriter& json, const Provider& provider);
 
@@ -45,7 +44,7 @@ struct Answer {
   bool is_hedged = false;
   std::string winner;  // who answered first, if somebody else was asked
 
-  Basis basis;                   // what it was made of; void once that has changed
+  Basis basis;                    // what it was made of; void once that has changed
   platform::TimePoint expires{};  // from the cache
 
   // From the cache, rendered ahead.

@@ -16,9 +16,7 @@ Cache::Cache(const Epochs& epochs, std::size_t entries)
       shards_(std::make_unique<Shard[]>(kShards)) {}
 
 // The map of a shard uses the low bits of the same hash.
-std::size_t Cache::shard_of(std::string_view key) noexcept {
-  return (Hash{}(key) >> 48) % kShards;
-}
+std::size_t Cache::shard_of(std::string_view key) noexcept { return (Hash{}(key) >> 48) % kShards; }
 
 AnswerPtr Cache::find(std::string_view key, platform::TimePoint now) const {
   const Shard& shard = shards_[shard_of(key)];
@@ -53,9 +51,8 @@ std::size_t Cache::make_room(Shard& shard, platform::TimePoint now, std::vector<
     const std::size_t slot = shard.hand++ % shard.slots.size();
     Slot& candidate = shard.slots[slot];
     if (!candidate.answer) continue;
-    const bool is_spared =
-        candidate.is_wanted.exchange(false, std::memory_order_relaxed) &&
-        is_good(*candidate.answer, now);
+    const bool is_spared = candidate.is_wanted.exchange(false, std::memory_order_relaxed) &&
+                           is_good(*candidate.answer, now);
     if (!is_spared) gone.push_back(take_out(shard, slot));
   }
   const std::size_t slot = shard.free.back();

@@ -2,7 +2,7 @@
 
 #include "auth/ed25519.h"
 #include "catalog/name.h"
-#include "http/server_url.h"
+#include "services/index/targets.h"
 #include "services/index/wires.h"
 
 namespace ron::index {
@@ -10,11 +10,10 @@ namespace {
 
 using config::Reload;
 
-void check_urls(const config::TextList& urls, std::string_view key, config::Problems& problems) {
-  for (const std::string& url : urls) {
-    const auto parsed = http::parse_server_url(url);
-    if (!parsed) problems.add(std::string(key), "'" + url + "': " + parsed.error().message);
-  }
+// One of the three lists of whom to ask.
+void check_targets(const base::Result<TargetList>& targets, std::string_view key,
+                   config::Problems& problems) {
+  if (!targets) problems.add(std::string(key), targets.error().message);
 }
 
 config::Group<DhtConfig> dht_keys() {
@@ -39,7 +38,7 @@ config::Group<DhtConfig> dht_keys() {
                         Reload::Hot, "records published per second at most"),
   };
   group.check([](const C& dht, config::Problems& problems) {
-    check_urls(dht.proxies, "proxies", problems);
+    check_targets(TargetList::parse(dht.proxies, {}, {}), "proxies", problems);
     if (dht.hedge_ms >= dht.deadline_ms) {
       problems.add("hedge_ms", "must be below deadline_ms, or nobody is ever asked besides");
     }
@@ -53,7 +52,7 @@ config::Group<DiscoveryConfig> discovery_keys() {
       config::text_list_key("static", &C::fixed, "[]", {.max = "32"}, Reload::Restart,
                             "servers that are asked for every object when nobody else is known"),
       config::choice_key("trust", &C::trust, "known",
-                         {{"known", Trust::Known}, {"any", Trust::Any}}, {}, Reload::Hot,
+                         {{"known", TrustMode::Known}, {"any", TrustMode::Any}}, {}, Reload::Hot,
                          "whose records count: those of known nodes, or of anyone who signs"),
       config::text_list_key("nodes", &C::nodes, "[]", {.max = "1024"}, Reload::Hot,
                             "known nodes: the base64 of each one's public key"),
@@ -65,7 +64,7 @@ config::Group<DiscoveryConfig> discovery_keys() {
                            "records that claim to hold for longer do not count"),
   };
   group.check([](const C& discovery, config::Problems& problems) {
-    check_urls(discovery.fixed, "static", problems);
+    check_targets(TargetList::parse({}, {}, discovery.fixed), "static", problems);
     for (const std::string& node : discovery.nodes) {
       const auto key = auth::parse_public_key(node);
       if (!key) problems.add("nodes", "'" + node + "': " + key.error().message);
@@ -136,7 +135,7 @@ void add_own_keys(config::Group<IndexConfig>& group) {
   group.add(config::size_key("storage.map_cache_bytes", &C::map_cache_bytes, "64MiB",
                              {.min = "1MiB", .max = "64GiB"}, Reload::Restart,
                              "memory for what is read from the map on disk"));
-  group.add(config::count_key("amnesia.purge_interval_ms", &C::purge_interval_ms, "600000",
+  group.add(config::count_key("amnesia_purge_interval_ms", &C::purge_interval_ms, "600000",
                               {.min = "100", .max = "86400000"}, Reload::Hot,
                               "milliseconds after which, in amnesia mode, answers and what others "
                               "announced are forgotten"));
@@ -155,7 +154,7 @@ config::Group<IndexConfig> keys() {
   group.include(kit::service_keys({.bind = "127.0.0.1:8082", .admin = "127.0.0.1:9082"}));
   add_own_keys(group);
   group.check([](const IndexConfig& config, config::Problems& problems) {
-    check_urls(config.peers, "peers", problems);
+    check_targets(TargetList::parse({}, config.peers, {}), "peers", problems);
   });
   return group;
 }

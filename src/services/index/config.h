@@ -21,12 +21,12 @@ struct DhtConfig {
   std::uint64_t publish_rps = 0;
 };
 
-enum class Trust : std::uint8_t { Known, Any };
+enum class TrustMode : std::uint8_t { Known, Any };
 enum class NodeSource : std::uint8_t { Config, Registry };
 
 struct DiscoveryConfig {
   config::TextList fixed;  // `static`: URL=NODE…
-  Trust trust = Trust::Known;
+  TrustMode trust = TrustMode::Known;
   config::TextList nodes;  // base64 keys
   NodeSource source = NodeSource::Config;
   base::Duration max_ttl{};

@@ -19,12 +19,12 @@ Task<Result<std::uint64_t>> count_of(Draft* draft, std::string tenant) {
 }
 
 base::Error version_skew(const NameVersion* current) {
-  base::Error error(Code::VersionSkew, current != nullptr && current->target
-                                           ? "the name is at another version"
-                                           : "the name is not there");
-  error.with("version", std::to_string(current != nullptr ? current->version : 0));
-  if (current != nullptr && current->target) error.with("target", current->target->text());
-  return error;
+  const bool is_there = current != nullptr && current->target;
+  base::Error error =
+      base::Error(Code::VersionSkew,
+                  is_there ? "the name is at another version" : "the name is not there")
+          .with("version", std::to_string(current != nullptr ? current->version : 0));
+  return is_there ? std::move(error).with("target", current->target->text()) : error;
 }
 
 // A name that was removed is at its last version and is not there: both can be expected.
@@ -88,8 +88,8 @@ Task<Result<NameSet>> decide(Draft* draft, const SetNameJob* job, WriteRules rul
   set.version.at_ms = now_ms;
   if (current) set.version.tenant = current->tenant;
   if (was_there != wanted.target.has_value()) {
-    const Result<void> counted = co_await count_name(
-        draft, set.version.tenant, was_there ? -1 : 1, rules.names_per_tenant);
+    const Result<void> counted =
+        co_await count_name(draft, set.version.tenant, was_there ? -1 : 1, rules.names_per_tenant);
     if (!counted) co_return fail(counted.error());
   }
   const std::string bytes = encode(set.version);

@@ -52,8 +52,7 @@ class Draft {
 
   void note(std::string key, Value value) {
     const auto known = changes_.find(key);
-    undo_.emplace_back(key,
-                       known != changes_.end() ? std::optional(known->second) : std::nullopt);
+    undo_.emplace_back(key, known != changes_.end() ? std::optional(known->second) : std::nullopt);
     changes_[key] = value;
     job_.push_back({std::move(key), std::move(value)});
   }

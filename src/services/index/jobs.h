@@ -31,9 +31,9 @@ struct NameSet {
   bool has_changed = true;  // false: it said the same already
 };
 struct SetNameJob : kit::JobBase<NameSet> {
-  NameVersion wanted;                              // without version and time
-  std::optional<std::uint64_t> expected;           // the version that is to be replaced; 0: none
-  std::optional<ManifestFacts> manifest;           // of what is at the target, if it is one
+  NameVersion wanted;                     // without version and time
+  std::optional<std::uint64_t> expected;  // the version that is to be replaced; 0: none
+  std::optional<ManifestFacts> manifest;  // of what is at the target, if it is one
   Origin origin;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "runtime/meter.h"
+#include "services/index/discovery_metrics.h"
 #include "services/kit/life_metrics.h"
 
 namespace ron::index::metrics {
@@ -12,13 +13,13 @@ namespace ron::index::metrics {
 inline constexpr kit::LifeMetrics kLife = kit::kLifeMetrics<"index">;
 
 inline constexpr std::array<std::uint64_t, 14> kResolveBounds = {
-    100'000,     250'000,     500'000,     1'000'000,   2'500'000,     5'000'000,     10'000'000,
-    25'000'000,  50'000'000,  100'000'000, 250'000'000, 500'000'000, 1'200'000'000, 2'500'000'000};
+    100'000,    250'000,    500'000,     1'000'000,   2'500'000,   5'000'000,     10'000'000,
+    25'000'000, 50'000'000, 100'000'000, 250'000'000, 500'000'000, 1'200'000'000, 2'500'000'000};
 inline constexpr runtime::MetricDecl kResolveSeconds = runtime::declare_histogram(
     "resolve_latency_seconds", "Time to an answer that the cache did not have.",
     runtime::MetricUnit::kSeconds, kResolveBounds);
 inline constexpr runtime::MetricDecl kDeadlineHit = runtime::declare_counter(
-    "resolve_deadline_hit", "Resolves that were given up at dht.deadline_ms.");
+    "resolve_deadline_hit_total", "Resolves that were given up at dht.deadline_ms.");
 inline constexpr runtime::MetricDecl kCacheHits =
     runtime::declare_counter("index_cache_hits_total", "Resolves answered from the cache.");
 inline constexpr runtime::MetricDecl kCacheMisses =
@@ -40,9 +41,30 @@ inline constexpr runtime::MetricDecl kPurges = runtime::declare_counter(
 inline constexpr runtime::MetricDecl kMapBytes =
     runtime::declare_gauge("index_map_memory_bytes", "Memory the map takes for itself.");
 
-inline constexpr std::array kAll = {
-    kLife.reload_success, kLife.reload_fail, kLife.draining, &kResolveSeconds, &kDeadlineHit,
-    &kCacheHits,          &kCacheMisses,     &kFlightsJoined, &kCacheEntries,  &kCacheEvicted,
-    &kNameVersions,       &kSyncs,           &kCasFail,       &kPurges,        &kMapBytes};
+inline constexpr std::array kAll = {kLife.reload_success,
+                                    kLife.reload_fail,
+                                    kLife.draining,
+                                    &kResolveSeconds,
+                                    &kDeadlineHit,
+                                    &kCacheHits,
+                                    &kCacheMisses,
+                                    &kFlightsJoined,
+                                    &kCacheEntries,
+                                    &kCacheEvicted,
+                                    &kNameVersions,
+                                    &kSyncs,
+                                    &kCasFail,
+                                    &kPurges,
+                                    &kMapBytes,
+                                    &kSearches,
+                                    &kHedgedSearches,
+                                    &kLookupMs,
+                                    &kAsks,
+                                    &kExtraAsks,
+                                    &kRecordsRefused,
+                                    &kValuesSkipped,
+                                    &kPublished,
+                                    &kPublishFailures,
+                                    &kRepublishLag};
 
 }  // namespace ron::index::metrics

@@ -44,6 +44,9 @@ class Store {
   // What memory alone can tell; see platform::KeyValue. From open() on.
   [[nodiscard]] platform::KeyValue& map() noexcept { return *map_; }
 
+  // Memory the map takes; nothing before open().
+  [[nodiscard]] std::uint64_t memory_bytes() const { return map_ ? map_->memory_bytes() : 0; }
+
   // What belongs together, such as the changes of one request.
   using Changes = std::vector<platform::KeyValueBatch::Change>;
   // Makes all of them durable, in order, and then visible. After an error none of them is seen, and
@@ -74,9 +77,9 @@ class Store {
   const StoreOptions options_;
   chain::FrameLog log_;
   std::unique_ptr<platform::KeyValue> map_;
-  std::uint64_t position_ = 0;       // frames below it are in the map
-  std::uint64_t untidy_bytes_ = 0;   // appended since the map was last flushed
-  bool map_is_behind_ = false;       // the log has what the map did not take
+  std::uint64_t position_ = 0;      // frames below it are in the map
+  std::uint64_t untidy_bytes_ = 0;  // appended since the map was last flushed
+  bool map_is_behind_ = false;      // the log has what the map did not take
 };
 
 }  // namespace ron::index

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "runtime/topology.h"
+#include "services/index/discovery_wires.h"
 #include "services/kit/wires.h"
 
 namespace ron::index {
@@ -45,6 +46,9 @@ inline constexpr ChannelDecl kCacheUpdates{"cache_updates",
                                            "cache-janitor",
                                            "the answer is not kept; queue_dropped_total",
                                            "channels.cache_updates"};
+inline constexpr ChannelDecl kCacheBell{
+    "cache_bell",    ChannelKind::Watch,    1, Overflow::Latest, "resolver",
+    "cache-janitor", "the last write wins", ""};
 inline constexpr ChannelDecl kEvents = kit::events_channel(1024, "writer, listener", "auditor");
 inline constexpr ChannelDecl kSettings{"settings",
                                        ChannelKind::Watch,
@@ -55,27 +59,35 @@ inline constexpr ChannelDecl kSettings{"settings",
                                        "the last write wins",
                                        ""};
 
-inline constexpr auto kTasks =
-    kit::all_tasks(kWriterTask, kCacheJanitorTask, kResolverTask, kWarmupTask);
+inline constexpr TaskDecl kDialerTask{
+    "dialer", "per core", Importance::Important,
+    "keeps the connections to those who are asked, and closes them in the end"};
+
+inline constexpr auto kTasks = kit::all_tasks(kDialerTask, kWriterTask, kCacheJanitorTask,
+                                              kBreakerJanitorTask, kResolverTask, kWarmupTask);
 inline constexpr auto kChannels =
-    kit::all_channels(kWork, kWrites, kCacheUpdates, kEvents, kSettings);
+    kit::all_channels(kWork, kWrites, kCacheUpdates, kCacheBell, kOutcomes, kEvents, kSettings);
 
 // The specification's order is config_snapshot, cache_meta, breaker_table, metrics_scratch. The
 // first is a watch, and metrics need no lock.
 inline constexpr std::array kLocks = {
     LockDecl{"flights", 1, "who waits for which answer"},
     LockDecl{"cache_meta", 2, "one shard of the answers in memory"},
+    LockDecl{"search_policy", 3, "how to search"},
     LockDecl{"address_rates", 4, "one shard of what each client's address has asked lately"},
     LockDecl{"log_segments", 5, "the open segments of the log, and where its frames are"},
     LockDecl{"memory_map", 6, "in amnesia mode, all that is kept"},
     LockDecl{"admin_requests", 7, "what was answered lately to requests with an Idempotency-Key"},
+    kTrustLock,
+    kSeqsLock,
 };
 inline constexpr const LockDecl& kFlightsLock = kLocks[0];
 inline constexpr const LockDecl& kCacheLock = kLocks[1];
-inline constexpr const LockDecl& kRatesLock = kLocks[2];
-inline constexpr const LockDecl& kSegmentsLock = kLocks[3];
-inline constexpr const LockDecl& kMemoryMapLock = kLocks[4];
-inline constexpr const LockDecl& kAdminLock = kLocks[5];
+inline constexpr const LockDecl& kSearchPolicyLock = kLocks[2];
+inline constexpr const LockDecl& kRatesLock = kLocks[3];
+inline constexpr const LockDecl& kSegmentsLock = kLocks[4];
+inline constexpr const LockDecl& kMemoryMapLock = kLocks[5];
+inline constexpr const LockDecl& kAdminLock = kLocks[6];
 
 inline constexpr runtime::Wires kWires{"svc-index", kTasks, kChannels, kLocks};
 

@@ -118,12 +118,11 @@ void Writer::note(const SetNameJob& job, const NameSet& set, Batch& batch) const
   if (!set.has_changed) return;
   batch.touched.push_back(Epochs::slot_of(set.version.name));
   if (set.version.target) batch.touched.push_back(Epochs::slot_of(*set.version.target));
-  batch.events.push_back(
-      {.kind = set.version.target ? EventKind::NameSet : EventKind::NameRemoved,
-       .key = set.version.name,
-       .version = set.version.version,
-       .token = job.origin.token,
-       .corr_id = job.origin.corr_id});
+  batch.events.push_back({.kind = set.version.target ? EventKind::NameSet : EventKind::NameRemoved,
+                          .key = set.version.name,
+                          .version = set.version.version,
+                          .token = job.origin.token,
+                          .corr_id = job.origin.corr_id});
 }
 
 void Writer::note(const AnnounceJob& job, const Announced& announced, Batch& batch) const {
