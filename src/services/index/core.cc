@@ -6,9 +6,18 @@
 #include "catalog/media_type.h"
 #include "services/index/manifest_reader.h"
 #include "services/index/metric_names.h"
+#include "services/index/registry_follower.h"
 #include "services/index/wires.h"
 
 namespace ron::index {
+
+using base::Code;
+using base::fail;
+using base::Result;
+using platform::Task;
+using runtime::Deadline;
+using runtime::Limit;
+
 namespace {
 
 Source source_of(TargetKind kind) noexcept {
@@ -23,14 +32,9 @@ Source source_of(TargetKind kind) noexcept {
   return Source::Store;
 }
 
-}  // namespace
+Task<void> wait_for_stop(runtime::Shutdown shutdown) { co_await runtime::wait_stop(shutdown); }
 
-using base::Code;
-using base::fail;
-using base::Result;
-using platform::Task;
-using runtime::Deadline;
-using runtime::Limit;
+}  // namespace
 
 Core::Core(CoreParts parts, SettingsPtr config)
     : parts_(std::move(parts)),
@@ -48,6 +52,19 @@ Core::Core(CoreParts parts, SettingsPtr config)
       flights_(kFlightsLock),
       routes_{Limit(config->route_concurrency), Limit(config->route_concurrency),
               Limit(config->route_concurrency)},
+      republisher_({.topology = parts_.topology,
+                    .clock = &parts_.host.clock,
+                    .targets = &searches_.targets(),
+                    .breakers = &searches_.breakers(),
+                    .read = [this](std::string after,
+                                   std::size_t limit) { return own_records(after, limit); },
+                    .settings =
+                        [this] {
+                          const SettingsPtr now = settings_.get();
+                          return RepublishPolicy{now->dht.republish,
+                                                 static_cast<std::uint32_t>(now->dht.publish_rps)};
+                        },
+                    .is_amnesiac = config->amnesia}),
       hits_(parts_.topology->meters().counter(metrics::kCacheHits)),
       misses_(parts_.topology->meters().counter(metrics::kCacheMisses)),
       joined_(parts_.topology->meters().counter(metrics::kFlightsJoined)) {
@@ -162,6 +179,16 @@ void Core::rank(std::vector<Provider>& providers, std::string_view region) const
   });
 }
 
+Task<void> Core::run_registry_follower(runtime::Shutdown shutdown) {
+  const bool is_wanted = settings_.get()->discovery.source == NodeSource::Registry;
+  if (!is_wanted || registry_ == nullptr) return wait_for_stop(std::move(shutdown));
+  return follow_registry(registry_, &searches_, parts_.log, std::move(shutdown));
+}
+
+Task<void> Core::run_republisher(runtime::Shutdown shutdown) {
+  return republisher_.run(&searches_.here().targets(), std::move(shutdown));
+}
+
 Task<void> Core::run_breaker_janitor(runtime::Shutdown shutdown) {
   return searches_.run_breaker_janitor(std::move(shutdown));
 }
@@ -221,7 +248,28 @@ Task<Result<Announced>> Core::announce(std::vector<catalog::ProviderRecord> reco
   }
   job.origin = std::move(origin);
   job.deadline = deadline;
-  co_return co_await writer_.queue().ask(std::move(job), kit::WhenFull::Refuse);
+  const std::vector<ProviderEntry> announced = job.providers;
+  auto done = co_await writer_.queue().ask(std::move(job), kit::WhenFull::Refuse);
+  if (done && done->accepted > 0) {
+    for (const ProviderEntry& entry : announced) republisher_.announce(entry.record);
+  }
+  co_return done;
+}
+
+Task<Result<RecordPage>> Core::own_records(std::string after, std::size_t limit) {
+  const std::string all(1, kProvidersTable);
+  const auto pairs = co_await store_.map().scan(after.empty() ? all : after, behind(all), limit);
+  if (!pairs) co_return fail(pairs.error());
+  RecordPage page;
+  const auto now = static_cast<std::uint64_t>(now_ms());
+  for (const auto& [key, bytes] : *pairs) {
+    auto entry = decode_provider_entry(bytes);
+    if (!entry) co_return fail(std::move(entry.error()));
+    if (!entry->is_own || entry->record.expires_ms <= now) continue;
+    page.records.push_back(std::move(entry->record));
+  }
+  if (pairs->size() == limit) page.after = pairs->back().first + '\0';
+  co_return page;
 }
 
 Task<Result<bool>> Core::pin(std::string key, bool is_pinned, Origin origin, Deadline deadline) {
