@@ -32,6 +32,9 @@ Source source_of(TargetKind kind) noexcept {
   return Source::Store;
 }
 
+// Between the end of a search and that of the resolve it was for.
+constexpr base::Duration kToTell = std::chrono::milliseconds(25);
+
 Task<void> wait_for_stop(runtime::Shutdown shutdown) { co_await runtime::wait_stop(shutdown); }
 
 }  // namespace
@@ -112,12 +115,15 @@ AnswerPtr Core::cached(std::string_view key) {
 Task<Result<AnswerPtr>> Core::resolve(catalog::Key key, bool is_fresh, Deadline deadline) {
   const Deadline until =
       deadline.sooner(Deadline::in(std::chrono::milliseconds(settings_.get()->dht.deadline_ms)));
+  // What is known is told in time, also when others say nothing.
+  const Deadline ask_until(until.at() - kToTell);
   const FlightKey flight{catalog::print(key), is_fresh};
   for (;;) {
     auto joined = flights_.join(flight);
     const bool is_first = joined.reply.has_value();
     if (is_first) {
-      work_.post(ResolveJob{{.deadline = until, .reply = std::move(joined.reply)}, key, is_fresh});
+      work_.post(
+          ResolveJob{{.deadline = ask_until, .reply = std::move(joined.reply)}, key, is_fresh});
     } else {
       joined_.add();
     }
@@ -254,6 +260,40 @@ Task<Result<Announced>> Core::announce(std::vector<catalog::ProviderRecord> reco
     for (const ProviderEntry& entry : announced) republisher_.announce(entry.record);
   }
   co_return done;
+}
+
+Task<Result<Core::Reindexed>> Core::reindex(catalog::Key key, Origin origin, Deadline deadline) {
+  Reindexed out;
+  if (const auto* const ref = std::get_if<catalog::NameRef>(&key)) {
+    const auto version = co_await find_name(&store_.map(), *ref);
+    if (!version) co_return fail(version.error());
+    if (!*version || !(*version)->target) co_return fail(Code::NotFound, "there is no such name");
+    out.address = *(*version)->target;
+    epochs_.advance(Epochs::slot_of(ref->name.text()));
+  } else {
+    out.address = std::get<base::ObjectId>(key);
+  }
+  epochs_.advance(Epochs::slot_of(out.address));
+  if (storage_ != nullptr) {
+    auto facts = co_await read_manifest(storage_, &parts_.host.blocking, out.address, deadline);
+    // What was named as a tree and is none is no error here: it is the answer.
+    if (!facts && facts.error().code != Code::Malformed) co_return fail(std::move(facts.error()));
+    if (facts) out.manifest = *facts;
+  }
+  if (out.manifest) {
+    ManifestJob job;
+    job.address = out.address;
+    job.facts = *out.manifest;
+    job.deadline = deadline;
+    const auto changed = co_await writer_.queue().ask(std::move(job), kit::WhenFull::Refuse);
+    if (!changed) co_return fail(changed.error());
+    out.has_changed = *changed;
+  }
+  events_.send({.kind = EventKind::Reindexed,
+                .key = catalog::print(key),
+                .token = origin.token,
+                .corr_id = origin.corr_id});
+  co_return out;
 }
 
 Task<Result<RecordPage>> Core::own_records(std::string after, std::size_t limit) {

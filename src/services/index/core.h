@@ -30,6 +30,7 @@
 #include "services/index/jobs.h"
 #include "services/index/names.h"
 #include "services/index/rank.h"
+#include "services/index/replays.h"
 #include "services/index/republisher.h"
 #include "services/index/resolver.h"
 #include "services/index/searches.h"
@@ -103,6 +104,16 @@ class Core {
   platform::Task<base::Result<bool>> pin(std::string key, bool is_pinned, Origin origin,
                                          runtime::Deadline deadline);
 
+  // Reads the manifest of a key again from storage, and forgets what is cached of it. NotFound.
+  struct Reindexed {
+    base::ObjectId address;
+    std::optional<ManifestFacts> manifest;  // none: it is none, or storage does not have it
+    bool has_changed = false;
+  };
+  platform::Task<base::Result<Reindexed>> reindex(catalog::Key key, Origin origin,
+                                                  runtime::Deadline deadline);
+  [[nodiscard]] Replays& replays() noexcept { return replays_; }
+
   // Reads of what is kept: names.h.
   [[nodiscard]] platform::KeyValue& map() noexcept { return store_.map(); }
   [[nodiscard]] std::uint64_t map_bytes() const noexcept { return store_.memory_bytes(); }
@@ -158,6 +169,7 @@ class Core {
   kit::WorkQueue<ResolverJob> work_;
   kit::SingleFlight<FlightKey, AnswerPtr, FlightHash> flights_;
   AddressRates rates_;
+  Replays replays_;
   std::atomic<std::uint64_t> per_ip_rps_ = 0;  // of the settings, for every request
   std::array<runtime::Limit, 3> routes_;       // by RouteClass
   Republisher republisher_;
