@@ -52,8 +52,10 @@ Core::Core(CoreParts parts, SettingsPtr config)
       misses_(parts_.topology->meters().counter(metrics::kCacheMisses)),
       joined_(parts_.topology->meters().counter(metrics::kFlightsJoined)) {
   writer_.set_rules({config->names_per_tenant});
-  resolver_.set_rank([this](std::vector<Provider>& providers) { rank(providers); });
+  resolver_.set_rank(
+      [this](std::vector<Provider>& providers) { rank(providers, settings_.get()->region); });
   if (!searches_.any()) return;
+  resolver_.set_learn([this](const std::vector<Provider>& providers) { learn(providers); });
   resolver_.set_discover(
       [this](base::ObjectId address, Deadline deadline) { return discover(address, deadline); });
 }
@@ -88,18 +90,24 @@ AnswerPtr Core::cached(std::string_view key) {
   return answer;
 }
 
+// A flight that began before a change may bring what was there before it: whoever joined it later
+// asks again.
 Task<Result<AnswerPtr>> Core::resolve(catalog::Key key, bool is_fresh, Deadline deadline) {
   const Deadline until =
       deadline.sooner(Deadline::in(std::chrono::milliseconds(settings_.get()->dht.deadline_ms)));
-  auto joined = flights_.join({catalog::print(key), is_fresh});
-  if (joined.reply) {
-    work_.post(ResolveJob{
-        {.deadline = until, .reply = std::move(joined.reply)}, std::move(key), is_fresh});
-  } else {
-    joined_.add();
+  const FlightKey flight{catalog::print(key), is_fresh};
+  for (;;) {
+    auto joined = flights_.join(flight);
+    const bool is_first = joined.reply.has_value();
+    if (is_first) {
+      work_.post(ResolveJob{{.deadline = until, .reply = std::move(joined.reply)}, key, is_fresh});
+    } else {
+      joined_.add();
+    }
+    auto reply = co_await joined.waiting.wait(until);
+    auto answer = kit::WorkQueue<ResolverJob>::answer_of(std::move(reply));
+    if (is_first || !answer || (*answer)->basis.holds(epochs_)) co_return answer;
   }
-  auto reply = co_await joined.waiting.wait(until);
-  co_return kit::WorkQueue<ResolverJob>::answer_of(std::move(reply));
 }
 
 Task<void> Core::run_job(ResolveJob job) {
@@ -127,9 +135,21 @@ Task<Result<Discovered>> Core::discover(base::ObjectId address, Deadline deadlin
   co_return out;
 }
 
-void Core::rank(std::vector<Provider>& providers) const {
-  const SettingsPtr settings = settings_.get();
-  const RankPolicy policy{.region = settings->region};
+// If the writer is busy it is heard of again.
+void Core::learn(const std::vector<Provider>& providers) {
+  LearnJob job;
+  for (const Provider& provider : providers) {
+    if (provider.source == Source::Static) continue;
+    job.providers.push_back({.record = provider.record, .seen_ms = provider.seen_ms});
+  }
+  if (job.providers.empty()) return;
+  auto [reply, nobody] = runtime::oneshot<Result<Announced>>();
+  job.reply.emplace(std::move(reply));
+  writer_.queue().post(std::move(job));
+}
+
+void Core::rank(std::vector<Provider>& providers, std::string_view region) const {
+  const RankPolicy policy{.region = region};
   const std::int64_t now = now_ms();
   for (Provider& provider : providers) {
     provider.score = score({.region = provider.record.region,
@@ -181,6 +201,14 @@ Task<Result<Announced>> Core::announce(std::vector<catalog::ProviderRecord> reco
                                        Deadline deadline) {
   const Result<void> room = writer_.queue().check_room();
   if (!room) co_return fail(room.error());
+  const auto ttl =
+      std::chrono::duration_cast<std::chrono::milliseconds>(settings_.get()->discovery.max_ttl);
+  const auto latest = static_cast<std::uint64_t>(now_ms() + ttl.count());
+  for (const catalog::ProviderRecord& record : records) {
+    if (record.expires_ms > latest) {
+      co_return fail(Code::Malformed, "the record holds for longer than discovery.max_ttl");
+    }
+  }
   auto genuine = co_await parts_.host.blocking.run(
       [records] { return std::ranges::all_of(records, catalog::has_valid_signature); });
   if (!genuine) co_return fail(std::move(genuine.error()));
@@ -188,6 +216,7 @@ Task<Result<Announced>> Core::announce(std::vector<catalog::ProviderRecord> reco
   AnnounceJob job;
   const std::int64_t now = now_ms();
   for (catalog::ProviderRecord& record : records) {
+    searches_.trust().note(record);
     job.providers.push_back({.record = std::move(record), .seen_ms = now, .is_own = true});
   }
   job.origin = std::move(origin);

@@ -84,6 +84,9 @@ class Core {
   platform::Task<base::Result<AnswerPtr>> resolve(catalog::Key key, bool is_fresh,
                                                   runtime::Deadline deadline);
 
+  // The best first, for whoever is in that region; empty: anywhere.
+  void rank(std::vector<Provider>& providers, std::string_view region) const;
+
   // Changes. Each is durable when it is answered. Busy, Timeout, StorageBusy and what the rules
   // say (decide.h). Cancel-safe: what was handed over may still happen.
   platform::Task<base::Result<NameSet>> set_name(NameVersion wanted,
@@ -129,7 +132,7 @@ class Core {
   platform::Task<void> run_job(ResolveJob job);
   platform::Task<base::Result<Discovered>> discover(base::ObjectId address,
                                                     runtime::Deadline deadline);
-  void rank(std::vector<Provider>& providers) const;
+  void learn(const std::vector<Provider>& providers);
   platform::Task<base::Result<std::optional<ManifestFacts>>> manifest_of(
       const NameVersion* wanted, runtime::Deadline deadline);
 

@@ -6,7 +6,6 @@
 #include "base/encoding.h"
 #include "catalog/media_type.h"
 #include "chain/fields.h"
-#include "http/uri.h"
 #include "services/index/routes.h"
 #include "services/kit/documents.h"
 #include "services/kit/handlers.h"
@@ -173,15 +172,6 @@ Task<Response> get_name(Core* core, Request* request) {
                                  to_value(**version));
 }
 
-// One parameter of the query as text; nothing: it is not there.
-Result<std::optional<std::string>> query_text(const Request& request, std::string_view name) {
-  http::UriScratch scratch{};
-  const auto text = http::find_param(request.query, name, scratch);
-  if (!text) return fail(Code::Malformed, std::string(name) + " in the query must be given once");
-  if (!*text) return std::nullopt;
-  return std::string(**text);
-}
-
 Task<Response> list(Core* core, Request* request) {
   const auto permit = core->admit(RouteClass::Names, *request);
   if (!permit) co_return refuse(*request, permit.error());
@@ -189,12 +179,12 @@ Task<Response> list(Core* core, Request* request) {
   for (const auto& [name, into] :
        {std::pair("prefix", &query.prefix), std::pair("delimiter", &query.delimiter),
         std::pair("after", &query.after)}) {
-    auto text = query_text(*request, name);
+    auto text = kit::query_text(*request, name, catalog::kMaxNameBytes);
     if (!text) co_return refuse(*request, text.error());
-    if (text->value_or("").size() > catalog::kMaxNameBytes) {
-      co_return refuse(*request, {Code::Malformed, std::string(name) + " is too long"});
-    }
     *into = std::move(*text).value_or("");
+  }
+  if (!query.delimiter.empty() && query.delimiter != "/") {
+    co_return refuse(*request, {Code::Malformed, "the delimiter can only be /"});
   }
   const auto limit = query_number(*request, "limit");
   if (!limit) co_return refuse(*request, limit.error());

@@ -104,7 +104,7 @@ Task<Result<NameSet>> Writer::decide_on(const SetNameJob* job, Draft* draft) {
   return decide(draft, job, rules_, parts_.host.clock.unix_ms());
 }
 Task<Result<Announced>> Writer::decide_on(const AnnounceJob* job, Draft* draft) {
-  return decide(draft, job);
+  return decide(draft, job, parts_.host.clock.unix_ms());
 }
 Task<Result<bool>> Writer::decide_on(const PinJob* job, Draft* draft) { return decide(draft, job); }
 Task<Result<bool>> Writer::decide_on(const ManifestJob* job, Draft* draft) {
