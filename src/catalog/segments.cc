@@ -16,21 +16,22 @@ bool is_control(std::string_view sequence) noexcept {
   return sequence.size() == 2 && byte(0) == 0xC2 && byte(1) < 0xA0;  // U+0080 to U+009F
 }
 
-// Why the text is not plain UTF-8; null when it is.
-const char* refuse_text(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const std::size_t length = base::utf8_length(text);
-    if (length == 0) return " is not UTF-8";
-    if (is_control(text.substr(0, length))) return " has a control character";
-    text.remove_prefix(length);
-  }
-  return nullptr;
-}
-
 }  // namespace
 
+base::Result<void> check_text(std::string_view text, std::string_view what) {
+  while (!text.empty()) {
+    const std::size_t length = base::utf8_length(text);
+    if (length == 0) return fail(Code::Malformed, std::string(what) + " is not UTF-8");
+    if (is_control(text.substr(0, length))) {
+      return fail(Code::Malformed, std::string(what) + " has a control character");
+    }
+    text.remove_prefix(length);
+  }
+  return {};
+}
+
 base::Result<void> check_segments(std::string_view text, std::string_view what) {
-  if (const char* why = refuse_text(text)) return fail(Code::Malformed, std::string(what) + why);
+  if (auto plain = check_text(text, what); !plain) return plain;
   while (true) {
     const std::size_t slash = text.find('/');
     const std::string_view segment = text.substr(0, slash);

@@ -9,9 +9,12 @@
 
 namespace ron::catalog {
 
-// Nothing unless `text` is UTF-8 without control characters (C0, DEL and C1) and consists of
-// segments with single slashes between them, none of them empty, `.` or `..`. Malformed says which
-// rule is broken; `what` is the subject of that sentence, such as "the name".
+// Malformed says which rule is broken; `what` is the subject of that sentence, such as "the name".
+//
+// Nothing for UTF-8 without control characters (C0, DEL and C1).
+base::Result<void> check_text(std::string_view text, std::string_view what);
+// Nothing for such a text that consists of segments with single slashes between them, none of them
+// empty, `.` or `..`.
 base::Result<void> check_segments(std::string_view text, std::string_view what);
 
 std::size_t count_segments(std::string_view text) noexcept;

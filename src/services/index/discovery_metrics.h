@@ -51,9 +51,4 @@ inline constexpr runtime::MetricDecl kRepublishLag = runtime::declare_gauge(
     "By how much the record that has waited longest is past its time to be published again; 0 when "
     "all is in time.");
 
-inline constexpr std::array kDiscovery = {&kSearches,      &kHedgedSearches, &kLookupMs,
-                                          &kAsks,          &kExtraAsks,      &kRecordsRefused,
-                                          &kValuesSkipped, &kPublished,      &kPublishFailures,
-                                          &kRepublishLag};
-
 }  // namespace ron::index::metrics

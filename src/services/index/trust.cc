@@ -58,6 +58,8 @@ Trust::Trust(platform::Host host, runtime::Meters& meters, TrustPolicy policy)
   }
 }
 
+bool Trust::knows(const auth::PublicKey& node) const { return policy()->nodes.contains(node); }
+
 void Trust::set(TrustPolicy policy) {
   auto next = std::make_shared<const TrustPolicy>(std::move(policy));
   const std::lock_guard guard(lock_);

@@ -75,6 +75,8 @@ class Trust {
   Trust(const Trust&) = delete;
   Trust& operator=(const Trust&) = delete;
 
+  // Whether records of this node count if they are genuine.
+  [[nodiscard]] bool knows(const auth::PublicKey& node) const;
   // From now on. Swapped whole.
   void set(TrustPolicy policy);
 
