@@ -91,8 +91,9 @@ void RegistrySubject::service_gone() {
   faulty_->disarm();
   calm_down();
   calm_ = false;
-  disk_fails_ = false;
 }
+
+void RegistrySubject::disk_fails() { disk_failed_in_.insert(scene_->timeline.current()); }
 
 // The start writes, too, and is nobody's to restart.
 void RegistrySubject::fail_task() {
@@ -107,11 +108,11 @@ void RegistrySubject::fail_task() {
     scene_->server->node().clock().set_wall_skew(mischief_.between(-600s, Duration(600s)));
   } else if (dice < 55 && plan_.trouble.fills_up) {
     ++scene_->journal.tally.faults["disks filled up"];
-    disk_fails_ = true;
+    disk_fails();
     scene_->server->node().disk().set_capacity(64 * base::kKiB);
   } else if (plan_.trouble.fail_sync != 0) {
     ++scene_->journal.tally.faults["disks made to fail"];
-    disk_fails_ = true;
+    disk_fails();
     faults.fail_write = plan_.trouble.fail_write;
     faults.fail_sync = plan_.trouble.fail_sync;
     // Until it is repaired.
@@ -201,9 +202,10 @@ std::optional<std::size_t> RegistrySubject::begin(const Request& request, unsign
 
 Judgement RegistrySubject::answered(const Exchange& exchange) {
   const Begun begun = exchange.operation ? begun_[*exchange.operation] : Begun();
+  const bool has_failed = disk_failed_in_.contains(exchange.life_number);
   const bool is_slow =
-      plan_.world.faults.slow_sync != 0 || disk_fails_ || !exchange.life->task_failures.empty();
-  RegistryJudge judge(exchange, ledger_, begun, {disk_fails_, is_slow, plan_.keep_versions != 0});
+      plan_.world.faults.slow_sync != 0 || has_failed || !exchange.life->task_failures.empty();
+  RegistryJudge judge(exchange, ledger_, begun, {has_failed, is_slow, plan_.keep_versions != 0});
   Judgement judgement = judge.judge();
   const RegistryRequest* const asked = own(*exchange.request);
   if (asked != nullptr && asked->flow) learn(*asked, *exchange.answer);

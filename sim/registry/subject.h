@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,7 @@ class RegistrySubject final : public Subject {
 
  private:
   class Session;
+  void disk_fails();
   void learn(const RegistryRequest& request, const Answer& answer);
 
   const RegistryPlan plan_;
@@ -71,8 +73,8 @@ class RegistrySubject final : public Subject {
   registry::Service* service_ = nullptr;
   Dice mischief_;
   bool calm_ = false;
-  bool disk_fails_ = false;  // at some time in this life
-  std::uint64_t seen_ = 0;   // the newest HEAD that was published
+  std::set<unsigned> disk_failed_in_;  // lives; an answer of one may be on its way beyond its end
+  std::uint64_t seen_ = 0;             // the newest HEAD that was published
   std::uint64_t committed_ = 0;
   std::uint64_t checked_ = 0;
   std::uint64_t first_ = 0;
