@@ -14,12 +14,14 @@ using platform::sim::PerMillion;
 
 constexpr Ports kPorts{8083, 9083};
 
-// Patient: a client that is alone is served in time, however slow a sync is.
+// Patient: a client that is alone is served in time, however slow a sync is, and a stop has the
+// time for a last checkpoint and for putting the ends of both logs on record.
 void add_hot_flags(Dice& dice, std::uint64_t keep, bool patient, Flags& flags) {
   ServerScale server{.body_cap = 64 * base::kKiB};
   if (patient) {
     server.least_deadline_ms = 3000;
     server.most_deadline_ms = 6000;
+    server.least_drain_ms = 50;
   }
   add_server_flags(dice, "registry", server, flags);
   const auto add = [&flags](std::string_view key, const std::string& value) {
