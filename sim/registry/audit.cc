@@ -123,9 +123,12 @@ Task<void> RegistryAuditor::commit_one() {
   const auto flow = std::make_shared<Flow>();
   std::string outcome = co_await ask(Ask::Propose, flow, 0);
   expect(outcome == "202", "in a quiet world, propose -> " + outcome);
-  for (std::size_t signer = 0; signer < RegistryPlan::kThreshold; ++signer) {
+  const chain::SignerSet deciders = core_.views().governance().set;
+  for (std::size_t i = 0; i < deciders.threshold; ++i) {
     if (scene_.journal.failed()) co_return;
-    outcome = co_await ask(Ask::Approve, flow, signer);
+    const auto signer = maker_.signer_named(deciders.signers[i].id);
+    expect(signer.has_value(), "nobody has the key of signer " + deciders.signers[i].id);
+    outcome = co_await ask(Ask::Approve, flow, signer.value_or(0));
     expect(outcome == "200", "in a quiet world, approve -> " + outcome);
   }
   if (scene_.journal.failed()) co_return;
