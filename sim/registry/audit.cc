@@ -92,6 +92,11 @@ Task<void> RegistryAuditor::check_log() {
   const std::uint64_t head = core_.views().head()->head.version;
   while (next <= head && !scene_.journal.failed()) {
     const auto stored = co_await core_.versions(next, 100);
+    // The checkpoint of the last version may let some go meanwhile.
+    const bool begins_later = core_.first_version() > first;
+    if (!stored && stored.error().code == base::Code::Pruned && begins_later) {
+      co_return co_await check_log();
+    }
     if (!stored) co_return expect(false, "the log cannot be read: " + stored.error().message);
     for (const registry::StoredVersion& one : *stored) {
       const auto told = ledger_.hashes().find(one.head.version);
