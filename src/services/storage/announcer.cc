@@ -256,14 +256,15 @@ void Announcer::count(const Items& items, std::size_t accepted) {
       static_cast<std::size_t>(std::ranges::count(items, true, &AnnounceBacklog::Item::is_there));
   announced_.add(there);
   withdrawn_.add(items.size() - there);
-  if (accepted >= items.size()) return;
-  stale_.add(items.size() - accepted);
+  // Of what it has never heard of an index takes no withdrawal, and needs none.
+  if (accepted >= there) return;
+  stale_.add(there - accepted);
   const auto silenced = said_stale_.admit(parts_.host.clock.unix_ms());
   if (!silenced) return;
   parts_.log.warn(
       "the index has newer records of this node: the clock was set back, or another machine has "
       "its key",
-      {{"records", items.size() - accepted}, {"silenced", *silenced}});
+      {{"records", there - accepted}, {"silenced", *silenced}});
 }
 
 void Announcer::failed(const base::Error& why) {

@@ -58,6 +58,7 @@ Result<NamedTarget> named_target(std::string_view body) {
 HttpIndex::HttpIndex(HttpIndexParts parts)
     : address_(std::move(parts.address)),
       authorization_(parts.token.empty() ? "" : "Bearer " + parts.token),
+      clock_(parts.host.clock),
       client_(parts.host.net,
               {.tls = std::move(parts.trust),
                .clock = &parts.host.clock,
@@ -82,6 +83,14 @@ Task<Result<std::size_t>> HttpIndex::announce(std::vector<ProviderRecord> record
   co_return batch.accepted;
 }
 
+// The index has a newer one, or never had the one that is withdrawn: nothing that trying again
+// would change.
+bool HttpIndex::is_settled(const ProviderRecord& record, Code code) const {
+  if (code == Code::VersionSkew) return true;
+  const auto unix_ms = static_cast<std::uint64_t>(clock_.unix_ms());
+  return code == Code::Malformed && record.expires_ms <= unix_ms;
+}
+
 // One record after the other, until there are none; an error ends the other lanes, too.
 Task<Result<void>> HttpIndex::send_some(Batch* batch, Deadline deadline) {
   while (batch->next < batch->records.size()) {
@@ -89,8 +98,7 @@ Task<Result<void>> HttpIndex::send_some(Batch* batch, Deadline deadline) {
     const Result<std::string> answer = co_await ask(Method::Put, "/providers/" + record.addr.text(),
                                                     catalog::encode(record), deadline);
     if (answer) ++batch->accepted;
-    // The index has a newer one: nothing that trying again would change.
-    if (answer || answer.error().code == Code::VersionSkew) continue;
+    if (answer || is_settled(record, answer.error().code)) continue;
     batch->next = batch->records.size();
     co_return fail(answer.error());
   }

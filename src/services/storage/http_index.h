@@ -47,12 +47,14 @@ class HttpIndex final : public index_api::IndexApi {
   };
 
   platform::Task<base::Result<void>> send_some(Batch* batch, runtime::Deadline deadline);
+  [[nodiscard]] bool is_settled(const catalog::ProviderRecord& record, base::Code code) const;
   // The body of an answer that is no refusal.
   platform::Task<base::Result<std::string>> ask(http::Method method, std::string target,
                                                 std::string body, runtime::Deadline deadline);
 
   const http::UpstreamAddress address_;
   const std::string authorization_;
+  const platform::Clock& clock_;
   http::Client client_;
 };
 

@@ -40,7 +40,7 @@ class HttpIndexTest : public ServerTest {
                                   *http::UpstreamAddress::parse("http://" + endpoint_.text()),
                                   token, nullptr, &meters_});
   }
-  static std::vector<ProviderRecord> records(int count) {
+  [[nodiscard]] std::vector<ProviderRecord> records(int count) const {
     std::array<std::byte, auth::SigningKey::kSeedBytes> seed{};
     const auth::SigningKey key = *auth::SigningKey::from_seed(seed);
     std::vector<ProviderRecord> made;
@@ -48,6 +48,7 @@ class HttpIndexTest : public ServerTest {
       ProviderRecord record;
       record.addr = b3::hash(base::as_bytes(std::to_string(i)));
       record.url = "http://node:8080";
+      record.expires_ms = expires_ms_;
       made.push_back(*catalog::sign(std::move(record), key));
     }
     return made;
@@ -67,7 +68,7 @@ class HttpIndexTest : public ServerTest {
 
   static Task<void> announce_into(HttpIndexTest* self, int count,
                                   std::optional<Result<std::size_t>>* out) {
-    auto said = co_await self->index_->announce(records(count), runtime::Deadline::in(10s));
+    auto said = co_await self->index_->announce(self->records(count), runtime::Deadline::in(10s));
     out->emplace(std::move(said));
   }
   static Task<void> look_up_into(HttpIndexTest* self, std::string name,
@@ -105,6 +106,7 @@ class HttpIndexTest : public ServerTest {
   std::string authorization_;
   std::string name_;
   std::string asked_;
+  std::uint64_t expires_ms_ = 0;
   std::size_t now_ = 0;
   std::size_t most_ = 0;
 };
@@ -131,6 +133,13 @@ TEST_F(HttpIndexTest, ARefusalIsTheErrorItNamesAndEndsTheBatch) {
   EXPECT_EQ(said.error().code, Code::Busy);
   refusal_.reset();
   EXPECT_EQ(announce(100), 100U);
+}
+
+TEST_F(HttpIndexTest, AWithdrawalOfWhatTheIndexDoesNotHaveIsDone) {
+  refusal_ = base::Error(Code::Malformed, "the record has expired");
+  EXPECT_EQ(announce(3), 0U) << "the records of this test have expired long ago";
+  expires_ms_ = UINT64_MAX;
+  EXPECT_EQ(announce(3).error().code, Code::Malformed);
 }
 
 TEST_F(HttpIndexTest, AnIndexThatHangsIsATimeout) {
