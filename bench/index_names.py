@@ -5,17 +5,16 @@ import argparse
 import contextlib
 import hashlib
 import pathlib
+import os
 import random
-import re
 import statistics
 import sys
 import time
-import urllib.request
 
 import clients
 import paths
 import rounds
-from index import NAMESPACE, Index, Node
+from index import NAMESPACE, Index, Node, Requests
 from registry_start import forget_pages
 from servers import raise_descriptor_limit, scratch_directory
 
@@ -27,8 +26,7 @@ CHUNK = 50_000  # requests that a client is given at a time
 PUT_CONNECTIONS = 256
 RATE, RATE_CONNECTIONS = 1000, 32
 COLD_CACHE = {"cache.entries": 16}  # the least there is: what is resolved at random is not in it
-BEHIND = 60_000  # names whose changes the map has not flushed when it is killed: almost what the log keeps of them
-NEVER_S = 3600
+BEHIND = 115_000  # names that are put before the kill: almost as many as make the writer flush the map
 
 
 def name_of(i):
@@ -39,21 +37,16 @@ def address_of(i):
     return f"b3:{hashlib.sha256(str(i).encode()).hexdigest()}"
 
 
-class Work:
-    """Requests of one server, sent by the client of `load.cc`."""
+def some_names(below, count):
+    return [name_of(i) for i in random.choices(range(below), k=count)]
+
+
+class Work(Requests):
+    """Names and who has them, put by many connections."""
 
     def __init__(self, directory, options):
-        self.file = pathlib.Path(directory) / "requests"
+        super().__init__(directory)
         self.options = options
-
-    def send(self, server, requests, **how):
-        """What was answered: status to figures, and the seconds it took."""
-        clients.write_requests(self.file, requests)
-        result = clients.run(server, {"all": {"requests": self.file, **how}}, NEVER_S, warm_up=0)["all"]
-        wrong = {status: each["count"] for status, each in result.answers.items() if status not in ("200", "201")}
-        if wrong:
-            raise SystemExit(f"not answered as they should be: {wrong}")
-        return result
 
     def put_names(self, server, numbers):
         return self._in_chunks(server, numbers, lambda i: clients.request(
@@ -65,7 +58,7 @@ class Work:
 
     def _in_chunks(self, server, numbers, request_of):
         chunks = []
-        cpu, syncs = server.cpu_seconds(), metric(server, "index_syncs_total")
+        cpu, syncs = server.cpu_seconds(), server.metric("index_syncs_total")
         for at in range(0, len(numbers), CHUNK):
             chunk = numbers[at:at + CHUNK]
             result = self.send(server, map(request_of, chunk), connections=PUT_CONNECTIONS)
@@ -73,21 +66,7 @@ class Work:
         seconds = sum(chunk["seconds"] for chunk in chunks)
         return {"count": len(numbers), "seconds": seconds, "per_s": len(numbers) / seconds,
                 "cpu_us": (server.cpu_seconds() - cpu) * 1e6 / len(numbers),
-                "per_sync": len(numbers) / (metric(server, "index_syncs_total") - syncs), "chunks": chunks}
-
-    def resolve(self, server, numbers, **how):
-        before, hits = server.cpu_seconds(), metric(server, "index_cache_hits_total")
-        result = self.send(server, (clients.request("GET", f"/resolve/{name_of(i)}") for i in numbers), **how)
-        answers = result.answers["200"]
-        return {"count": answers["count"], "p50_us": answers["p50_us"], "p99_us": answers["p99_us"],
-                "p999_us": answers["p999_us"], "max_us": answers["max_us"], "per_s": answers["count"] / result.seconds,
-                "cpu_us": (server.cpu_seconds() - before) * 1e6 / answers["count"],
-                "cache_hits": metric(server, "index_cache_hits_total") - hits}
-
-
-def metric(server, name):
-    text = urllib.request.urlopen(f"http://{server.path.address}:{server.admin_port}/metrics").read().decode()
-    return sum(float(value) for value in re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE))
+                "per_sync": len(numbers) / (server.metric("index_syncs_total") - syncs), "chunks": chunks}
 
 
 def start(directory, data, path, limits):
@@ -136,15 +115,15 @@ def fill(work, directory, data, path):
 def measure_resolves(work, directory, data, path):
     options = work.options
     rows = {}
+    loads = {"one after the other": {"connections": 1},
+             f"{RATE}/s": {"connections": RATE_CONNECTIONS, "rate": RATE},
+             f"{RATE_CONNECTIONS} at once": {"connections": RATE_CONNECTIONS}}
     server, _ = start(directory, data, path, COLD_CACHE)
     try:
         for what, below in (("any name", options.names), ("with a provider", options.providers)):
-            def numbers():
-                return random.choices(range(below), k=options.resolves)
-            work.resolve(server, numbers(), connections=RATE_CONNECTIONS)
-            rows[f"{what}, one after the other"] = work.resolve(server, numbers(), connections=1)
-            rows[f"{what}, {RATE}/s"] = work.resolve(server, numbers(), connections=RATE_CONNECTIONS, rate=RATE)
-            rows[f"{what}, {RATE_CONNECTIONS} at once"] = work.resolve(server, numbers(), connections=RATE_CONNECTIONS)
+            work.resolve(server, some_names(below, options.resolves), connections=RATE_CONNECTIONS)
+            for how, client in loads.items():
+                rows[f"{what}, {how}"] = work.resolve(server, some_names(below, options.resolves), **client)
         rss = server.rss_bytes()
         rows |= lists(work, server)
     finally:
@@ -152,7 +131,7 @@ def measure_resolves(work, directory, data, path):
     forget_pages(data)
     server, _ = start(directory, data, path, COLD_CACHE)
     try:
-        few = random.choices(range(options.names), k=options.resolves // 4)
+        few = some_names(options.names, options.resolves // 4)
         rows["any name, pages not in memory"] = work.resolve(server, few, connections=1)
     finally:
         server.stop()
@@ -184,9 +163,9 @@ def measure_memory(work, directory, data, path):
     try:
         order = random.Random(2).sample(range(options.names), options.names)
         for at in range(0, options.names, CHUNK):
-            work.resolve(server, order[at:at + CHUNK], connections=RATE_CONNECTIONS)
+            work.resolve(server, map(name_of, order[at:at + CHUNK]), connections=RATE_CONNECTIONS)
             samples.append({"resolved": at + CHUNK, "rss_bytes": server.rss_bytes(),
-                            "cached": metric(server, "index_cache_entries")})
+                            "cached": server.metric("index_cache_entries")})
     finally:
         server.stop()
     half = samples[len(samples) // 2 - 1 if len(samples) > 1 else 0]
@@ -197,12 +176,25 @@ def measure_memory(work, directory, data, path):
 
 
 def leave_behind(work, directory, data, path):
-    """A directory as it is when the process is killed just before the map would be flushed."""
+    """A directory as it is when the process is killed before the map is flushed; the bytes of its log."""
     server, _ = start(directory, data, path, {})
     count = min(BEHIND, work.options.names // 2)
     work.put_names(server, range(work.options.names, work.options.names + count))
     server.process.kill()
     server.process.wait()
+    return sum(file.stat().st_size for file in (data / "index" / "log" / "segments").iterdir())
+
+
+@contextlib.contextmanager
+def before_others(is_wanted):
+    """What is started in here does not wait for its CPU while other programs of the machine have it."""
+    if is_wanted:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    try:
+        yield
+    finally:
+        if is_wanted:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def main():
@@ -213,27 +205,30 @@ def main():
     parser.add_argument("--lists", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=7, help="starts in each row")
     parser.add_argument("--dir", default=None)
+    parser.add_argument("--realtime", action="store_true", help="latencies under SCHED_RR, for a machine that is busy")
     rounds.add_quick(parser)
     options = parser.parse_args()
     rounds.be_quick(options, names=20_000, providers=2_000, resolves=2_000, lists=20, rounds=2)
     raise_descriptor_limit()
     paths.leave_network()
     starts = {}
-    with paths.Loopback() as path, scratch_directory(options.dir) as directory, contextlib.ExitStack():
+    with paths.Loopback() as path, scratch_directory(options.dir) as directory:
         data = pathlib.Path(directory) / "data"
         work = Work(directory, options)
         filled = fill(work, directory, data, path)
-        resolves = measure_resolves(work, directory, data, path)
+        with before_others(options.realtime):
+            resolves = measure_resolves(work, directory, data, path)
         memory = measure_memory(work, directory, data, path)
         for how, is_killed in (("after a stop", False), ("after a crash", True)):
             if is_killed:
-                leave_behind(work, directory, data, path)
+                log_bytes = leave_behind(work, directory, data, path)
             for cache, is_cold in (("cached", False), ("cold", True)):
                 row = starts[f"{how}, {cache}"] = measure_starts(options, directory, data, path, is_killed, is_cold)
                 print(f"start {how}, {cache}: answered after {row['median_ms']:.0f} ms, at worst {row['worst_ms']:.0f}; "
                       f"resident {row['rss_bytes'] / 2**20:.0f} MiB", flush=True)
     rounds.write_result("index_names", {"names": options.names, "providers": options.providers, "cold_cache": COLD_CACHE,
-                                        "filled": filled, "resolves": resolves, "memory": memory, "starts": starts})
+                                        "filled": filled, "resolves": resolves, "memory": memory, "starts": starts, "log_bytes": log_bytes,
+                                        "realtime": options.realtime})
     fine = [rounds.verdict(f"p99 of a resolve from disk, {what}", row["p99_us"] / 1000, WANTED_P99_MS, False, " ms")
             for what, row in resolves["rows"].items() if what.endswith(("other", "/s"))]
     fine += [rounds.verdict(f"start {what}", row["median_ms"] / 1000, WANTED_START_S, False, " s")
