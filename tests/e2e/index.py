@@ -116,12 +116,12 @@ class Case(service_case.Case):
 
 class Target:
     """Somebody whom an index asks: a server with objects, a DHT proxy or another index. `have` are
-    paths and what is answered there; whatever is not there is not found. While `held` is clear the
+    paths and what is answered there; elsewhere it is `absent`, or not found if that is None. While `held` is clear the
     answer waits; `cut` closes the connection in its place. `seen` are the paths in order, `left` how
     many askers were gone before their answer was due."""
 
-    def __init__(self, have=None, kind="application/json"):
-        self.have, self.kind = dict(have or {}), kind
+    def __init__(self, have, kind, absent=None):
+        self.have, self.kind = dict(have), kind
         self.held, self.cut, self.delay = threading.Event(), False, 0
         self.held.set()
         self.seen, self.put, self.left = [], [], 0
@@ -139,12 +139,10 @@ class Target:
                 if not target.wait(self.connection) or target.cut:
                     self.close_connection = True
                     return
-                found = target.have.get(self.path.partition("?")[0])
+                found = target.have.get(self.path.partition("?")[0], absent)
                 if self.command in ("PUT", "POST"):
                     found = b"{}"
                 status, text = (404, b"") if found is None else (200, found)
-                if self.path == "/" and found is None:
-                    status, text = 200, b"{}"
                 self.send_response(status)
                 self.send_header("Content-Type", target.kind)
                 self.send_header("Content-Length", str(len(text)))
@@ -205,9 +203,10 @@ def storage_target(*addresses):
 
 
 def proxy_target(lane, records):
-    """A proxy of the DHT that has these records, by address, in its lane."""
+    """A proxy of the DHT that has these records, by address, in its lane. It has no values for all
+    other keys, which is an answer, too."""
     return Target({"/" + lane_key(lane, address): b"".join(map(dht_value, values))
-                   for address, values in records.items()})
+                   for address, values in records.items()}, "application/json", b"")
 
 
 def dht_value(data):
