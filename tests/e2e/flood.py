@@ -8,7 +8,8 @@ have ended: when it began and ended (time.monotonic() of this machine), how many
 many were refused with which status and error code, or without an answer. The kept ones stay open
 until standard input ends.
 
-It runs on what the machine has left over: whoever floods a server does not take its processors.
+It steps back behind the server and its clients: whoever floods a server does not take its
+processors.
 """
 
 import collections
@@ -75,7 +76,7 @@ class Flood:
 def main():
     host, port, count, source = sys.argv[1:]
     ron.more_descriptors()
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    os.nice(10)
     flood = Flood((host, int(port)), source)
     began = time.monotonic()
     for number in range(int(count)):

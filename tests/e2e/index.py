@@ -1,5 +1,5 @@
-"""What end-to-end tests of svc-index have besides the harness (`ron.py`, `service_case.py`): names,
-provider records that are signed here, and targets that do what a test says."""
+"""What end-to-end tests of svc-index have besides the harness (`ron.py`, `service_case.py`,
+`provider_record.py`): names, and targets that do what a test says."""
 
 import base64
 import hashlib
@@ -10,9 +10,9 @@ import time
 import urllib.parse
 
 import cbor
-import ron
 import service_case
 import signing
+from provider_record import HOUR_MS, lane_key, now_ms, record  # noqa: F401
 
 MANIFEST = "application/vnd.ron.manifest+json"
 # No limit of rates and connections gets in the way. A suite that is about one sets it.
@@ -20,7 +20,6 @@ QUIET = {"index.server.max_rps": 1000000, "index.max_conns_per_ip": 1024}
 QUIET_UP = {"gateway.server.max_rps": 1000000, "gateway.max_conns_per_ip": 1024,
             "gateway.drr.rate_limit_rps": 1000000}
 ACCEPT_CBOR = ("Accept", "application/cbor")
-HOUR_MS = 3600 * 1000
 
 
 def address_of(what):
@@ -30,26 +29,6 @@ def address_of(what):
 
 def path_of(name):
     return "/names/" + urllib.parse.quote(name, safe="/")
-
-
-def now_ms():
-    return int(time.time() * 1000)
-
-
-def record(key, address, url="http://127.0.0.1:1", region="", seq=1, expires=None, sign=None, **more):
-    """A provider record as its bytes, signed by `key`; `sign` signs in its place, `more` replaces
-    fields after that."""
-    fields = {"addr": bytes.fromhex(address.removeprefix("b3:")), "url": url, "node": key.public,
-              "region": region, "seq": seq, "expires": now_ms() + HOUR_MS if expires is None
-              else expires}
-    fields["sig"] = (sign or key).sign(b"ron-provider/v1\n" + cbor.encode(fields))
-    return cbor.encode({**fields, **more})
-
-
-def lane_key(lane, address):
-    """Where lane `lane` keeps the records of an address."""
-    data = b"ron-lane/v1" + bytes([lane]) + bytes.fromhex(address.removeprefix("b3:"))
-    return ron.b3(data).removeprefix("b3:")[:40]
 
 
 class Server(service_case.Server):
@@ -116,12 +95,12 @@ class Case(service_case.Case):
 
 class Target:
     """Somebody whom an index asks: a server with objects, a DHT proxy or another index. `have` are
-    paths and what is answered there; whatever is not there is not found. While `held` is clear the
+    paths and what is answered there; elsewhere it is `absent`, or not found if that is None. While `held` is clear the
     answer waits; `cut` closes the connection in its place. `seen` are the paths in order, `left` how
     many askers were gone before their answer was due."""
 
-    def __init__(self, have=None, kind="application/json"):
-        self.have, self.kind = dict(have or {}), kind
+    def __init__(self, have, kind, absent=None):
+        self.have, self.kind = dict(have), kind
         self.held, self.cut, self.delay = threading.Event(), False, 0
         self.held.set()
         self.seen, self.put, self.left = [], [], 0
@@ -139,12 +118,10 @@ class Target:
                 if not target.wait(self.connection) or target.cut:
                     self.close_connection = True
                     return
-                found = target.have.get(self.path.partition("?")[0])
+                found = target.have.get(self.path.partition("?")[0], absent)
                 if self.command in ("PUT", "POST"):
                     found = b"{}"
                 status, text = (404, b"") if found is None else (200, found)
-                if self.path == "/" and found is None:
-                    status, text = 200, b"{}"
                 self.send_response(status)
                 self.send_header("Content-Type", target.kind)
                 self.send_header("Content-Length", str(len(text)))
@@ -205,9 +182,10 @@ def storage_target(*addresses):
 
 
 def proxy_target(lane, records):
-    """A proxy of the DHT that has these records, by address, in its lane."""
+    """A proxy of the DHT that has these records, by address, in its lane. It has no values for all
+    other keys, which is an answer, too."""
     return Target({"/" + lane_key(lane, address): b"".join(map(dht_value, values))
-                   for address, values in records.items()})
+                   for address, values in records.items()}, "application/json", b"")
 
 
 def dht_value(data):

@@ -404,7 +404,7 @@ class Listed(Fresh):
             self.assertEqual(self.server.remove(name).status, 200)
         alive = names - gone
         for prefix in ("", "n", "ns", "ns/", "ns/a", "ns/ü/", "nt/文", "none", "ns/a/b/"):
-            for delimiter in ("", "/", "a", "a/", "ü", "//"):
+            for delimiter in ("", "/"):
                 for limit in (1, 3, 1000):
                     with self.subTest(prefix=prefix, delimiter=delimiter, limit=limit):
                         quoted = index.urllib.parse.urlencode({"prefix": prefix, "delimiter": delimiter})
@@ -445,7 +445,7 @@ class Listed(Fresh):
         self.assertEqual(len(self.server.listed("limit=1000")[0]), 1000)
         self.assertEqual(len(self.server.listed("limit=5000")[0]), 1000)
         self.assertEqual(len(self.walk("x=y", 1000)[0]), 1100)
-        for query in ("limit=x", "limit=-1", "limit=1&limit=2", "prefix=a&prefix=b", "prefix=" + "x" * 1025, "delimiter=/&delimiter=/", "prefix=%GG"):
+        for query in ("limit=x", "limit=-1", "limit=1&limit=2", "prefix=a&prefix=b", "prefix=" + "x" * 1025, "delimiter=/&delimiter=/", "prefix=%GG", "delimiter=a", "delimiter=//"):
             with self.subTest(query[:40]):
                 self.refused(self.server.ask("GET", "/names?" + query, auth=()), 400, "Malformed")
 

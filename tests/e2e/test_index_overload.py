@@ -21,7 +21,7 @@ RESOLVE = "GET /resolve/{key...}"
 class Flood(Case):
     """127.0.0.x are all this machine: each is an address of its own to the server."""
 
-    CONNECTIONS, PER_IP, ROUNDS = 10000, 256, 5
+    CONNECTIONS, PER_IP, ROUNDS = 10000, 256, 4
 
     def setUp(self):
         super().setUp()

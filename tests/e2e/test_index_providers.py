@@ -228,8 +228,11 @@ class Read(Fresh):
         self.assertEqual([each["region"] for each in providers[:2]], ["eu", "eu"])
         scores = [each["score"] for each in providers]
         self.assertEqual(scores, sorted(scores, reverse=True))
-        self.assertEqual(self.urls(address, "?region=us", server), ["http://0-us:1"])
-        self.assertEqual(self.urls(address, "?region=nowhere", server), [])
+        # Whoever is elsewhere says so: all are named, in another order.
+        self.assertEqual(self.urls(address, "?region=us", server)[0], "http://0-us:1")
+        self.assertEqual(self.urls(address, "?region=ap", server)[0], "http://3-ap:1")
+        self.assertEqual(sorted(self.urls(address, "?region=nowhere", server)),
+                         sorted(self.urls(address, "", server)))
 
     def test_json_and_cbor(self):
         address = address_of(1)
@@ -427,7 +430,8 @@ class Discover(Fresh):
                     self.refused(response, 504, "Timeout")
                 else:
                     self.assertEqual(response.json()["address"], address_of("named"))
-                self.assertAlmostEqual(took, 1.2, delta=0.05 * ron.SLOW)
+                self.assertGreater(took, 1.15)
+                self.assertLess(took, 1.2 + 0.2 * ron.SLOW)
 
 
 if __name__ == "__main__":
