@@ -46,15 +46,8 @@ void examine_registry_files(const config::Config& config, const std::string& dir
 void judge_registry(const config::Config& config, const platform::posix::Machine& machine,
                     std::size_t, Findings& out) {
   const auto settings = config.get(registry::registry_section());
-  const std::uint64_t needed = settings->server.max_conns + kBesides;
-  const std::string text = std::to_string(machine.open_files) + " allowed, " +
-                           std::to_string(needed) + " needed by the registry at its limits";
-  if (machine.open_files >= needed) {
-    out.push_back({Level::Ok, "open files", text});
-  } else {
-    out.push_back({Level::Warn, "open files", text,
-                   "lower registry.max_conns, or raise the hard limit of open files"});
-  }
+  judge_open_files(machine, settings->server.max_conns + kBesides, "the registry",
+                   "lower registry.max_conns", out);
 }
 
 }  // namespace ron::app

@@ -244,8 +244,8 @@ class Sizes(Door):
 
         response = self.moves(server, "rejected_total", 1, pour, reason="body-cap")
         self.refused(response, 413, "BodyCap")
-        # What the upstream had of it is no request: it never ended.
-        self.assertEqual([head.body for head, _ in self.origin.requests], [b""])
+        # What the upstream had of it, if it had any by now, is no request: it never ended.
+        self.assertIn([head.body for head, _ in self.origin.requests], ([], [b""]))
         self.assertEqual(self.ask(server, "GET", "/x").body, b"x")
 
 

@@ -49,7 +49,7 @@ class Start(Up):
     def test_the_directory_has_keys_and_a_part_for_each_service(self):
         self.start()
         self.assertEqual({path.name for path in self.data.iterdir()},
-                         {"keys", "registry", "storage"})
+                         {"index", "keys", "registry", "storage"})
         token = self.data / "keys/admin.token"
         self.assertEqual(token.stat().st_mode & 0o777, 0o600)
 
@@ -81,13 +81,13 @@ class Admin(Up):
                            code="201")
         metrics = server.metrics()
         self.assertEqual({labels["service"] for _, labels, _ in metrics.samples},
-                         {"svc-storage", "svc-registry", "svc-gateway"})
+                         {"svc-storage", "svc-registry", "svc-index", "svc-gateway"})
         done = subprocess.run(["promtool", "check", "metrics"], input=metrics.text.encode(),
                               capture_output=True, check=False, timeout=60)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
         topologies = self.admin_json(server, "/debug/topology")
         self.assertEqual([each["service"] for each in topologies],
-                         ["svc-gateway", "svc-storage", "svc-registry"])
+                         ["svc-gateway", "svc-storage", "svc-registry", "svc-index"])
         self.assertIn("storage.cache_bytes", self.admin_json(server, "/debug/config"))
         self.assertTrue(self.admin_json(server, "/readyz")["ready"])
         with server.connect_admin() as connection:
@@ -117,8 +117,8 @@ class Only(Up):
     def test_an_unknown_one_is_bad_usage_that_names_the_known(self):
         error = self.refused("up", "--amnesia", "--only", "storage,stroage")
         self.assertEqual(error, "ron: --only: no service 'stroage' in this build "
-                                "(did you mean storage?); there are storage, registry, gateway\n")
-        for bad in ("", "up", "index"):
+                                "(did you mean storage?); there are storage, registry, index, gateway\n")
+        for bad in ("", "up", "edge"):
             self.assertIn("there are storage", self.refused("up", "--amnesia", "--only", bad), bad)
 
     def test_it_is_for_up_alone(self):

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 OPTIONS = None
-COMMANDS = ("config", "doctor", "gateway", "get", "help", "key", "put", "registry", "rm", "stat", "storage", "token",
+COMMANDS = ("config", "doctor", "gateway", "get", "help", "index", "key", "put", "registry", "rm", "stat", "storage", "token",
             "topology", "up", "verify", "version")
 REGISTRY = ("approve", "commit", "head", "init", "log", "proof", "proposals", "propose", "show", "state",
             "supersede", "verify")

@@ -8,9 +8,9 @@
 #include "base/json.h"
 #include "base/rfc3339.h"
 #include "chain/fields.h"
+#include "services/kit/documents.h"
 #include "services/kit/handlers.h"
 #include "services/registry/difference.h"
-#include "services/registry/documents.h"
 #include "services/registry/routes.h"
 
 namespace ron::registry {
@@ -25,7 +25,10 @@ using base::Value;
 using http::Method;
 using http::Request;
 using http::Response;
+using kit::document;
+using kit::read_document;
 using kit::refuse;
+using kit::wants_cbor;
 using platform::Task;
 
 Origin origin_of(const Request& request) { return {request.corr_id, request.token}; }

@@ -1,4 +1,4 @@
-#include "services/registry/documents.h"
+#include "services/kit/documents.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "http/field_list.h"
 #include "http/uri.h"
 
-namespace ron::registry {
+namespace ron::kit {
 namespace {
 
 using base::Code;
@@ -143,4 +143,18 @@ Result<std::optional<std::uint64_t>> query_number(const Request& request, std::s
   return number;
 }
 
-}  // namespace ron::registry
+Result<std::optional<std::string>> query_text(const Request& request, std::string_view name,
+                                              std::size_t most_bytes) {
+  http::UriScratch scratch{};
+  const auto text = http::find_param(request.query, name, scratch);
+  if (!text) {
+    return fail(Code::Malformed, std::string(name) + " in the query must be a text, once");
+  }
+  if (!*text) return std::nullopt;
+  if ((*text)->size() > most_bytes) {
+    return fail(Code::Malformed, std::string(name) + " in the query is too long");
+  }
+  return std::string(**text);
+}
+
+}  // namespace ron::kit

@@ -1,0 +1,268 @@
+#include "services/index/core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "catalog/media_type.h"
+#include "services/index/manifest_reader.h"
+#include "services/index/metric_names.h"
+#include "services/index/wires.h"
+
+namespace ron::index {
+namespace {
+
+Source source_of(TargetKind kind) noexcept {
+  switch (kind) {
+    case TargetKind::Dht:
+      return Source::Dht;
+    case TargetKind::Peer:
+      return Source::Peer;
+    case TargetKind::Static:
+      return Source::Static;
+  }
+  return Source::Store;
+}
+
+}  // namespace
+
+using base::Code;
+using base::fail;
+using base::Result;
+using platform::Task;
+using runtime::Deadline;
+using runtime::Limit;
+
+Core::Core(CoreParts parts, SettingsPtr config)
+    : parts_(std::move(parts)),
+      settings_(*parts_.topology, kSettings, config),
+      events_(*parts_.topology, kEvents, config->events_capacity),
+      feed_(*parts_.topology, config->cache_updates_capacity),
+      store_(parts_.host, parts_.disk, parts_.store),
+      cache_(epochs_, config->cache.entries),
+      writer_({parts_.host, parts_.topology, &store_, &epochs_, &events_, parts_.log},
+              config->writes_capacity),
+      searches_({parts_.host, parts_.topology, parts_.tls}, *config),
+      resolver_({parts_.host, parts_.topology, &store_, &epochs_, &feed_, &settings_}),
+      janitor_({parts_.host, parts_.topology, &cache_, &feed_, &writer_, &settings_}),
+      work_(*parts_.topology, kWork, config->work_capacity),
+      flights_(kFlightsLock),
+      routes_{Limit(config->route_concurrency), Limit(config->route_concurrency),
+              Limit(config->route_concurrency)},
+      hits_(parts_.topology->meters().counter(metrics::kCacheHits)),
+      misses_(parts_.topology->meters().counter(metrics::kCacheMisses)),
+      joined_(parts_.topology->meters().counter(metrics::kFlightsJoined)) {
+  writer_.set_rules({config->names_per_tenant});
+  resolver_.set_rank(
+      [this](std::vector<Provider>& providers) { rank(providers, settings_.get()->region); });
+  if (!searches_.any()) return;
+  resolver_.set_learn([this](const std::vector<Provider>& providers) { learn(providers); });
+  resolver_.set_discover(
+      [this](base::ObjectId address, Deadline deadline) { return discover(address, deadline); });
+}
+
+Task<Result<void>> Core::open() { return store_.open(); }
+
+void Core::apply(SettingsPtr config) {
+  for (Limit& route : routes_) route.set_most(config->route_concurrency);
+  writer_.set_rules({config->names_per_tenant});
+  per_ip_rps_.store(config->per_ip_rps, std::memory_order_relaxed);
+  searches_.apply(*config);
+  settings_.set(std::move(config));
+}
+
+Result<Limit::Permit> Core::admit(RouteClass route, const http::Request& request) {
+  const std::uint64_t rps = per_ip_rps_.load(std::memory_order_relaxed);
+  if (rps != 0 && request.peer != nullptr) {
+    const Result<void> taken =
+        rates_.take(*request.peer, rps, platform::Executor::current()->now());
+    if (!taken) return fail(taken.error());
+  }
+  Limit& limit = routes_[static_cast<std::size_t>(route)];
+  Limit::Permit permit = limit.try_acquire();
+  if (permit) return permit;
+  return fail(base::Error(Code::Busy, "too many requests of this kind are at work")
+                  .with("route_concurrency", std::to_string(limit.most())));
+}
+
+AnswerPtr Core::cached(std::string_view key) {
+  AnswerPtr answer = cache_.find(key, platform::Executor::current()->now());
+  (answer ? hits_ : misses_).add();
+  return answer;
+}
+
+// A flight that began before a change may bring what was there before it: whoever joined it later
+// asks again.
+Task<Result<AnswerPtr>> Core::resolve(catalog::Key key, bool is_fresh, Deadline deadline) {
+  const Deadline until =
+      deadline.sooner(Deadline::in(std::chrono::milliseconds(settings_.get()->dht.deadline_ms)));
+  const FlightKey flight{catalog::print(key), is_fresh};
+  for (;;) {
+    auto joined = flights_.join(flight);
+    const bool is_first = joined.reply.has_value();
+    if (is_first) {
+      work_.post(ResolveJob{{.deadline = until, .reply = std::move(joined.reply)}, key, is_fresh});
+    } else {
+      joined_.add();
+    }
+    auto reply = co_await joined.waiting.wait(until);
+    auto answer = kit::WorkQueue<ResolverJob>::answer_of(std::move(reply));
+    if (is_first || !answer || (*answer)->basis.holds(epochs_)) co_return answer;
+  }
+}
+
+Task<void> Core::run_job(ResolveJob job) {
+  auto answer = co_await resolver_.resolve(std::move(job.key), job.is_fresh, job.deadline);
+  std::move(*job.reply).send(std::move(answer));
+}
+
+Task<void> Core::run_resolver(runtime::Shutdown shutdown) {
+  return work_.work(std::move(shutdown), 0,
+                    [this](ResolveJob job) { return run_job(std::move(job)); });
+}
+
+Task<Result<Discovered>> Core::discover(base::ObjectId address, Deadline deadline) {
+  auto found = co_await searches_.find(address, deadline);
+  if (!found) co_return fail(std::move(found.error()));
+  Discovered out{.winner = std::move(found->winner), .is_hedged = found->hedged};
+  out.source = source_of(found->source);
+  const std::int64_t now = now_ms();
+  for (catalog::ProviderRecord& record : found->records) {
+    out.providers.push_back({.record = std::move(record),
+                             .seen_ms = now,
+                             .source = out.source,
+                             .latency_ms = found->latency_ms});
+  }
+  co_return out;
+}
+
+// If the writer is busy it is heard of again.
+void Core::learn(const std::vector<Provider>& providers) {
+  LearnJob job;
+  for (const Provider& provider : providers) {
+    if (provider.source == Source::Static) continue;
+    job.providers.push_back({.record = provider.record, .seen_ms = provider.seen_ms});
+  }
+  if (job.providers.empty()) return;
+  auto [reply, nobody] = runtime::oneshot<Result<Announced>>();
+  job.reply.emplace(std::move(reply));
+  writer_.queue().post(std::move(job));
+}
+
+void Core::rank(std::vector<Provider>& providers, std::string_view region) const {
+  const RankPolicy policy{.region = region};
+  const std::int64_t now = now_ms();
+  for (Provider& provider : providers) {
+    provider.score = score({.region = provider.record.region,
+                            .seen_ms = provider.seen_ms,
+                            .latency_ms = provider.latency_ms},
+                           policy, now);
+  }
+  std::ranges::sort(providers, [](const Provider& a, const Provider& b) {
+    return a.score != b.score ? a.score > b.score : a.record.node < b.record.node;
+  });
+}
+
+Task<void> Core::run_breaker_janitor(runtime::Shutdown shutdown) {
+  return searches_.run_breaker_janitor(std::move(shutdown));
+}
+
+// What is no manifest, and what is not in this process's storage, is named all the same: whoever
+// resolves the name is told nothing of its entries then. One that says it is and is not is refused.
+Task<Result<std::optional<ManifestFacts>>> Core::manifest_of(const NameVersion* wanted,
+                                                             Deadline deadline) {
+  const bool is_tree = wanted->target && wanted->type == catalog::kManifestType;
+  if (!is_tree || storage_ == nullptr) co_return std::nullopt;
+  co_return co_await read_manifest(storage_, &parts_.host.blocking, *wanted->target, deadline);
+}
+
+Result<void> Core::may_announce(http::Request& request, const auth::PublicKey& node) {
+  const Result<void> allowed =
+      parts_.gate->check(request, auth::Access::needs(auth::Scope::kIndexWrite));
+  if (allowed || searches_.trust().knows(node)) return {};
+  return allowed;
+}
+
+Task<Result<NameSet>> Core::set_name(NameVersion wanted, std::optional<std::uint64_t> expected,
+                                     Origin origin, Deadline deadline) {
+  const Result<void> room = writer_.queue().check_room();
+  if (!room) co_return fail(room.error());
+  const auto manifest = co_await manifest_of(&wanted, deadline);
+  if (!manifest) co_return fail(manifest.error());
+  SetNameJob job;
+  job.wanted = std::move(wanted);
+  job.expected = expected;
+  job.manifest = *manifest;
+  job.origin = std::move(origin);
+  job.deadline = deadline;
+  co_return co_await writer_.queue().ask(std::move(job), kit::WhenFull::Refuse);
+}
+
+Task<Result<Announced>> Core::announce(std::vector<catalog::ProviderRecord> records, Origin origin,
+                                       Deadline deadline) {
+  const Result<void> room = writer_.queue().check_room();
+  if (!room) co_return fail(room.error());
+  const auto ttl =
+      std::chrono::duration_cast<std::chrono::milliseconds>(settings_.get()->discovery.max_ttl);
+  const auto latest = static_cast<std::uint64_t>(now_ms() + ttl.count());
+  for (const catalog::ProviderRecord& record : records) {
+    if (record.expires_ms > latest) {
+      co_return fail(Code::Malformed, "the record holds for longer than discovery.max_ttl");
+    }
+  }
+  auto genuine = co_await parts_.host.blocking.run(
+      [records] { return std::ranges::all_of(records, catalog::has_valid_signature); });
+  if (!genuine) co_return fail(std::move(genuine.error()));
+  if (!*genuine) co_return fail(Code::InvalidSig, "the record is not signed by its node");
+  AnnounceJob job;
+  const std::int64_t now = now_ms();
+  for (catalog::ProviderRecord& record : records) {
+    searches_.trust().note(record);
+    job.providers.push_back({.record = std::move(record), .seen_ms = now, .is_own = true});
+  }
+  job.origin = std::move(origin);
+  job.deadline = deadline;
+  co_return co_await writer_.queue().ask(std::move(job), kit::WhenFull::Refuse);
+}
+
+Task<Result<bool>> Core::pin(std::string key, bool is_pinned, Origin origin, Deadline deadline) {
+  PinJob job;
+  job.key = std::move(key);
+  job.is_pinned = is_pinned;
+  job.origin = std::move(origin);
+  job.deadline = deadline;
+  co_return co_await writer_.queue().ask(std::move(job), kit::WhenFull::Refuse);
+}
+
+Task<void> Core::run_writer(runtime::Shutdown shutdown) { return writer_.run(std::move(shutdown)); }
+
+Task<void> Core::run_cache_janitor(runtime::Shutdown shutdown) {
+  return janitor_.run(std::move(shutdown));
+}
+
+// What is wanted most is asked for shortly before it is forgotten; the rest of the keys at the
+// start alone.
+Task<void> Core::run_warmup(runtime::Shutdown shutdown) {
+  constexpr std::size_t kMostPins = 4096;
+  auto settings = settings_.subscribe();
+  std::vector<std::string> keys = settings.see()->cache.warmup_keys;
+  while (!shutdown.requested()) {
+    const auto pinned = co_await pinned_keys(&store_.map(), kMostPins);
+    if (pinned) keys.insert(keys.end(), pinned->begin(), pinned->end());
+    for (const std::string& text : keys) {
+      if (shutdown.requested()) co_return;
+      auto key = catalog::parse_key(text);
+      if (key) co_await resolve(std::move(*key), false, Deadline());
+    }
+    keys.clear();
+    const base::Duration pause =
+        std::max<base::Duration>(settings.see()->cache.positive_ttl / 2, std::chrono::seconds(1));
+    co_await settings.changed(Deadline::in(pause), shutdown);
+  }
+}
+
+std::vector<std::string> Core::missing_for_writes() const {
+  if (writer_.is_broken()) return {"the disk takes no writes"};
+  return {};
+}
+
+}  // namespace ron::index
