@@ -56,9 +56,10 @@ Task<Result<NameVersion>> send_name(Session* session, std::string target, Value 
 bool NameVersion::is_tree() const noexcept { return target && type == catalog::kManifestType; }
 
 Result<NameVersion> parse_name_version(const Value& document) {
-  NameVersion version{.name = text_at(document, "name"),
-                      .type = text_at(document, "type"),
-                      .at = text_at(document, "at")};
+  NameVersion version;
+  version.name = text_at(document, "name");
+  version.type = text_at(document, "type");
+  version.at = text_at(document, "at");
   const Value* const number = document.find("version");
   if (!catalog::parse_name(version.name) || number == nullptr || !number->unsigned_number()) {
     return strange("name");
@@ -139,7 +140,7 @@ Task<Result<NamePage>> list_names(Session* session, NameQuery query) {
   if (!document) co_return fail(document.error());
   auto names = read_versions(*document, "names");
   if (!names) co_return fail(std::move(names.error()));
-  NamePage page{.names = std::move(*names)};
+  NamePage page{std::move(*names), {}, {}};
   const Value* const prefixes = document->find("prefixes");
   if (prefixes != nullptr && prefixes->array() != nullptr) {
     for (const Value& prefix : *prefixes->array()) {

@@ -46,8 +46,7 @@ Task<std::string> nearest_name(Session* session, std::string text) {
 
 Task<base::Error> not_found(Session* session, std::string text) {
   const std::string near = co_await nearest_name(session, text);
-  co_return base::Error(Code::NotFound, "nothing is named '" +
-                                            config::printable(text, catalog::kMaxNameBytes) + "'" +
+  co_return base::Error(Code::NotFound, "nothing is named '" + text + "'" +
                                             (near.empty() ? "" : "; did you mean " + near + "?"));
 }
 
