@@ -84,12 +84,12 @@ std::vector<ProviderRecord> Records::at(std::uint8_t lane, std::string_view key,
     if (dice.chance(50)) values.push_back(forged(node, address, 2 * kFirstSeq));
     if (dice.chance(50)) values.push_back(foreign(address, kFirstSeq));
     if (dice.chance(50)) {
-      values.push_back(make("expired", node, address, 2 * kFirstSeq, now_ms_ - 1, signer));
+      values.push_back(make("expired", node, address, kFirstSeq - 2, now_ms_ - 1, signer));
     }
     if (dice.chance(50)) {
       // It claims to hold for longer than anybody may claim.
       values.push_back(
-          make("eternal", node, address, 2 * kFirstSeq, now_ms_ + 1000 * kHour, signer));
+          make("eternal", node, address, kFirstSeq - 3, now_ms_ + 1000 * kHour, signer));
     }
     if (dice.chance(50)) {
       const std::size_t other = (address + 1) % plan_.addresses.size();
