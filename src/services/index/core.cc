@@ -6,9 +6,18 @@
 #include "catalog/media_type.h"
 #include "services/index/manifest_reader.h"
 #include "services/index/metric_names.h"
+#include "services/index/registry_follower.h"
 #include "services/index/wires.h"
 
 namespace ron::index {
+
+using base::Code;
+using base::fail;
+using base::Result;
+using platform::Task;
+using runtime::Deadline;
+using runtime::Limit;
+
 namespace {
 
 Source source_of(TargetKind kind) noexcept {
@@ -23,14 +32,12 @@ Source source_of(TargetKind kind) noexcept {
   return Source::Store;
 }
 
-}  // namespace
+// Between the end of a search and that of the resolve it was for.
+constexpr base::Duration kToTell = std::chrono::milliseconds(25);
 
-using base::Code;
-using base::fail;
-using base::Result;
-using platform::Task;
-using runtime::Deadline;
-using runtime::Limit;
+Task<void> wait_for_stop(runtime::Shutdown shutdown) { co_await runtime::wait_stop(shutdown); }
+
+}  // namespace
 
 Core::Core(CoreParts parts, SettingsPtr config)
     : parts_(std::move(parts)),
@@ -48,6 +55,19 @@ Core::Core(CoreParts parts, SettingsPtr config)
       flights_(kFlightsLock),
       routes_{Limit(config->route_concurrency), Limit(config->route_concurrency),
               Limit(config->route_concurrency)},
+      republisher_({.topology = parts_.topology,
+                    .clock = &parts_.host.clock,
+                    .targets = &searches_.targets(),
+                    .breakers = &searches_.breakers(),
+                    .read = [this](std::string after,
+                                   std::size_t limit) { return own_records(after, limit); },
+                    .settings =
+                        [this] {
+                          const SettingsPtr now = settings_.get();
+                          return RepublishPolicy{now->dht.republish,
+                                                 static_cast<std::uint32_t>(now->dht.publish_rps)};
+                        },
+                    .is_amnesiac = config->amnesia}),
       hits_(parts_.topology->meters().counter(metrics::kCacheHits)),
       misses_(parts_.topology->meters().counter(metrics::kCacheMisses)),
       joined_(parts_.topology->meters().counter(metrics::kFlightsJoined)) {
@@ -95,12 +115,15 @@ AnswerPtr Core::cached(std::string_view key) {
 Task<Result<AnswerPtr>> Core::resolve(catalog::Key key, bool is_fresh, Deadline deadline) {
   const Deadline until =
       deadline.sooner(Deadline::in(std::chrono::milliseconds(settings_.get()->dht.deadline_ms)));
+  // What is known is told in time, also when others say nothing.
+  const Deadline ask_until(until.at() - kToTell);
   const FlightKey flight{catalog::print(key), is_fresh};
   for (;;) {
     auto joined = flights_.join(flight);
     const bool is_first = joined.reply.has_value();
     if (is_first) {
-      work_.post(ResolveJob{{.deadline = until, .reply = std::move(joined.reply)}, key, is_fresh});
+      work_.post(
+          ResolveJob{{.deadline = ask_until, .reply = std::move(joined.reply)}, key, is_fresh});
     } else {
       joined_.add();
     }
@@ -162,6 +185,16 @@ void Core::rank(std::vector<Provider>& providers, std::string_view region) const
   });
 }
 
+Task<void> Core::run_registry_follower(runtime::Shutdown shutdown) {
+  const bool is_wanted = settings_.get()->discovery.source == NodeSource::Registry;
+  if (!is_wanted || registry_ == nullptr) return wait_for_stop(std::move(shutdown));
+  return follow_registry(registry_, &searches_, parts_.log, std::move(shutdown));
+}
+
+Task<void> Core::run_republisher(runtime::Shutdown shutdown) {
+  return republisher_.run(&searches_.here().targets(), std::move(shutdown));
+}
+
 Task<void> Core::run_breaker_janitor(runtime::Shutdown shutdown) {
   return searches_.run_breaker_janitor(std::move(shutdown));
 }
@@ -216,12 +249,70 @@ Task<Result<Announced>> Core::announce(std::vector<catalog::ProviderRecord> reco
   AnnounceJob job;
   const std::int64_t now = now_ms();
   for (catalog::ProviderRecord& record : records) {
-    searches_.trust().note(record);
     job.providers.push_back({.record = std::move(record), .seen_ms = now, .is_own = true});
   }
   job.origin = std::move(origin);
   job.deadline = deadline;
-  co_return co_await writer_.queue().ask(std::move(job), kit::WhenFull::Refuse);
+  const std::vector<ProviderEntry> announced = job.providers;
+  auto done = co_await writer_.queue().ask(std::move(job), kit::WhenFull::Refuse);
+  if (done && done->accepted > 0) {
+    for (const ProviderEntry& entry : announced) {
+      // Not before it is durable: what was refused is no reason not to believe an older one.
+      searches_.trust().note(entry.record);
+      republisher_.announce(entry.record);
+    }
+  }
+  co_return done;
+}
+
+Task<Result<Core::Reindexed>> Core::reindex(catalog::Key key, Origin origin, Deadline deadline) {
+  Reindexed out;
+  if (const auto* const ref = std::get_if<catalog::NameRef>(&key)) {
+    const auto version = co_await find_name(&store_.map(), *ref);
+    if (!version) co_return fail(version.error());
+    if (!*version || !(*version)->target) co_return fail(Code::NotFound, "there is no such name");
+    out.address = *(*version)->target;
+    epochs_.advance(Epochs::slot_of(ref->name.text()));
+  } else {
+    out.address = std::get<base::ObjectId>(key);
+  }
+  epochs_.advance(Epochs::slot_of(out.address));
+  if (storage_ != nullptr) {
+    auto facts = co_await read_manifest(storage_, &parts_.host.blocking, out.address, deadline);
+    // What was named as a tree and is none is no error here: it is the answer.
+    if (!facts && facts.error().code != Code::Malformed) co_return fail(std::move(facts.error()));
+    if (facts) out.manifest = *facts;
+  }
+  if (out.manifest) {
+    ManifestJob job;
+    job.address = out.address;
+    job.facts = *out.manifest;
+    job.deadline = deadline;
+    const auto changed = co_await writer_.queue().ask(std::move(job), kit::WhenFull::Refuse);
+    if (!changed) co_return fail(changed.error());
+    out.has_changed = *changed;
+  }
+  events_.send({.kind = EventKind::Reindexed,
+                .key = catalog::print(key),
+                .token = origin.token,
+                .corr_id = origin.corr_id});
+  co_return out;
+}
+
+Task<Result<RecordPage>> Core::own_records(std::string after, std::size_t limit) {
+  const std::string all(1, kProvidersTable);
+  const auto pairs = co_await store_.map().scan(after.empty() ? all : after, behind(all), limit);
+  if (!pairs) co_return fail(pairs.error());
+  RecordPage page;
+  const auto now = static_cast<std::uint64_t>(now_ms());
+  for (const auto& [key, bytes] : *pairs) {
+    auto entry = decode_provider_entry(bytes);
+    if (!entry) co_return fail(std::move(entry.error()));
+    if (!entry->is_own || entry->record.expires_ms <= now) continue;
+    page.records.push_back(std::move(entry->record));
+  }
+  if (pairs->size() == limit) page.after = pairs->back().first + '\0';
+  co_return page;
 }
 
 Task<Result<bool>> Core::pin(std::string key, bool is_pinned, Origin origin, Deadline deadline) {

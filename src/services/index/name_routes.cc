@@ -3,9 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "base/encoding.h"
-#include "catalog/media_type.h"
-#include "chain/fields.h"
+#include "services/index/name_request.h"
 #include "services/index/routes.h"
 #include "services/kit/documents.h"
 #include "services/kit/handlers.h"
@@ -16,8 +14,6 @@ namespace {
 using auth::Access;
 using auth::Scope;
 using base::Code;
-using base::fail;
-using base::Result;
 using base::Value;
 using http::Method;
 using http::Request;
@@ -26,8 +22,6 @@ using kit::query_number;
 using kit::refuse;
 using platform::Task;
 
-constexpr std::size_t kTypeChars = 255;
-constexpr std::size_t kMetaBytes = 2048;
 constexpr std::uint64_t kUsualPage = 100;
 constexpr std::uint64_t kMostPage = 1000;
 
@@ -36,57 +30,6 @@ Origin origin_of(const Request& request) {
           .token = request.token,
           .tenant = request.tenant,
           .is_admin = request.grant_full};
-}
-
-Result<std::map<std::string, std::string>> parse_meta(const Value& value) {
-  const Value::Map* const map = value.map();
-  if (map == nullptr) return fail(Code::Malformed, "meta must be a map of texts");
-  std::map<std::string, std::string> meta;
-  std::size_t bytes = 0;
-  for (const auto& [key, one] : *map) {
-    const std::string* const text = one.text();
-    if (text == nullptr || key.empty()) {
-      return fail(Code::Malformed, "meta must be a map of texts");
-    }
-    bytes += key.size() + text->size();
-    meta.emplace(key, *text);
-  }
-  if (bytes > kMetaBytes) return fail(Code::Malformed, "meta has more than 2 KiB");
-  return meta;
-}
-
-struct SetRequest {
-  NameVersion wanted;
-  std::optional<std::uint64_t> expected;
-};
-
-Result<SetRequest> parse_set(const Value& value) {
-  const auto fields =
-      chain::Fields::of(value, "a name", {"target", "type", "meta", "expected_version"});
-  if (!fields) return fail(fields.error());
-  SetRequest out;
-  const auto target = fields->text("target", base::ObjectId::kTextLength);
-  if (!target) return fail(target.error());
-  const auto address = base::ObjectId::parse(*target);
-  if (!address) return fail(address.error());
-  out.wanted.target = *address;
-  if (fields->has("type")) {
-    auto type = fields->text("type", kTypeChars);
-    if (!type) return fail(type.error());
-    if (!catalog::is_media_type(*type)) return fail(Code::Malformed, "type must be a media type");
-    out.wanted.type = std::move(*type);
-  }
-  if (const Value* const given = value.find("meta")) {
-    auto meta = parse_meta(*given);
-    if (!meta) return fail(meta.error());
-    out.wanted.meta = std::move(*meta);
-  }
-  if (fields->has("expected_version")) {
-    const auto expected = fields->number("expected_version");
-    if (!expected) return fail(expected.error());
-    out.expected = *expected;
-  }
-  return out;
 }
 
 std::string location_of(std::string_view name) { return "/names/" + catalog::encode_in_path(name); }
@@ -98,7 +41,7 @@ Task<Response> set_name(Core* core, Request* request) {
   if (!name) co_return refuse(*request, name.error());
   const auto value = co_await kit::read_document(request);
   if (!value) co_return refuse(*request, value.error());
-  auto parsed = parse_set(*value);
+  auto parsed = parse_set_request(*value);
   if (!parsed) co_return refuse(*request, parsed.error());
   parsed->wanted.name = name->text();
   parsed->wanted.tenant = request->tenant;

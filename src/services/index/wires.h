@@ -59,14 +59,18 @@ inline constexpr ChannelDecl kSettings{"settings",
                                        "the last write wins",
                                        ""};
 
+inline constexpr TaskDecl kRegistryFollowerTask{
+    "registry-follower", "1", Importance::Important,
+    "makes the nodes known that the registry describes"};
 inline constexpr TaskDecl kDialerTask{
     "dialer", "per core", Importance::Important,
     "keeps the connections to those who are asked, and closes them in the end"};
 
-inline constexpr auto kTasks = kit::all_tasks(kDialerTask, kWriterTask, kCacheJanitorTask,
-                                              kBreakerJanitorTask, kResolverTask, kWarmupTask);
-inline constexpr auto kChannels =
-    kit::all_channels(kWork, kWrites, kCacheUpdates, kCacheBell, kOutcomes, kEvents, kSettings);
+inline constexpr auto kTasks =
+    kit::all_tasks(kDialerTask, kWriterTask, kCacheJanitorTask, kBreakerJanitorTask,
+                   kRegistryFollowerTask, kRepublisherTask, kResolverTask, kWarmupTask);
+inline constexpr auto kChannels = kit::all_channels(kWork, kWrites, kCacheUpdates, kCacheBell,
+                                                    kOutcomes, kAnnouncements, kEvents, kSettings);
 
 // The specification's order is config_snapshot, cache_meta, breaker_table, metrics_scratch. The
 // first is a watch, and metrics need no lock.

@@ -66,6 +66,8 @@ Task<void> Writer::write(WriteJob first) {
     if (event.kind == EventKind::NameSet || event.kind == EventKind::NameRemoved) versions_.add();
     parts_.events->send(std::move(event));
   }
+  // So that whoever listens on this core keeps up.
+  if (!batch.events.empty()) co_await platform::Yield();
 }
 
 Task<void> Writer::take(WriteJob job, Batch* batch) {

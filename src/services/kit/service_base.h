@@ -95,7 +95,7 @@ class ServiceBase : public Service {
   void start_auditor(runtime::Broadcast<Event>& events, Tell<Event> tell) {
     start_task(kAuditorTask, *host_.cores[0],
                [this, &events, tell = std::move(tell)](runtime::Shutdown stop) {
-                 return audit(&events, log_, tell, std::move(stop));
+                 return audit(&events, &host_.clock, log_, tell, std::move(stop));
                });
   }
   void add_gauge(const runtime::MetricDecl& decl, std::function<std::uint64_t()> read);
