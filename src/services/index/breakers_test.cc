@@ -9,7 +9,7 @@
 
 #include "runtime/metric_names.h"
 #include "runtime/test_executor.h"
-#include "services/index/wires.h"
+#include "services/index/discovery_wires.h"
 
 namespace ron::index {
 namespace {
@@ -17,6 +17,10 @@ namespace {
 using namespace std::chrono_literals;
 using runtime::BreakerState;
 using runtime::Running;
+
+constexpr std::array kTestChannels = {kOutcomes};
+constexpr std::array kTestTasks = {kBreakerJanitorTask};
+constexpr runtime::Wires kTestWires{"svc-index", kTestTasks, kTestChannels, {}};
 
 // A target as the janitor's probes see it.
 struct Probed {
@@ -48,7 +52,7 @@ platform::Task<bool> answer_probe(Probed* probed) {
 
 struct BreakersTest : testing::Test {
   runtime::Meters meters{"svc-index"};
-  runtime::Topology topology{kWires, meters};
+  runtime::Topology topology{kTestWires, meters};
   runtime::TestRandom random;
   runtime::TestCores cores;
   BreakerTable table{topology, {"dht-0", "dht-1"}, {}, random};

@@ -6,7 +6,7 @@
 #include "runtime/wait_any.h"
 #include "runtime/wait_either.h"
 #include "services/index/discovery_metrics.h"
-#include "services/index/wires.h"
+#include "services/index/discovery_wires.h"
 
 namespace ron::index {
 

@@ -34,7 +34,7 @@ struct DiscoveryTest : testing::Test {
   sim::World world{7, exact_world()};
   sim::Node& self = world.add_node();
   runtime::Meters meters{"svc-index"};
-  runtime::Topology topology{kWires, meters};
+  runtime::Topology topology{kTestWires, meters};
   auth::SigningKey known = node_key(1);
   SearchPolicy policy;
   std::deque<ScriptedServer> servers;

@@ -22,8 +22,8 @@
 #include "platform/test_support.h"
 #include "runtime/deadline.h"
 #include "runtime/topology.h"
+#include "services/index/discovery_wires.h"
 #include "services/index/record_list.h"
-#include "services/index/wires.h"
 
 namespace ron::index::test {
 
@@ -31,6 +31,11 @@ using namespace std::chrono_literals;
 namespace sim = platform::sim;
 using platform::Task;
 using platform::test::Root;
+
+inline constexpr std::array kTestChannels = {kOutcomes, kAnnouncements};
+inline constexpr std::array kTestTasks = {kBreakerJanitorTask, kRepublisherTask};
+inline constexpr std::array kTestLocks = {kTrustLock, kSeqsLock};
+inline constexpr runtime::Wires kTestWires{"svc-index", kTestTasks, kTestChannels, kTestLocks};
 
 inline base::ObjectId address(std::uint8_t number) {
   std::array<std::byte, base::ObjectId::kBytes> digest{};

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "services/index/discovery_metrics.h"
-#include "services/index/wires.h"
+#include "services/index/discovery_wires.h"
 
 namespace ron::index {
 namespace {
@@ -41,13 +41,11 @@ bool HighestSeqs::note(const ProviderRecord& record) {
     known->second = record.seq;
     return true;
   }
-  if (order_.size() < most_) {
-    order_.push_back(key);
-    return true;
+  order_.push_back(key);
+  if (order_.size() > most_) {
+    seqs_.erase(order_.front());
+    order_.pop_front();
   }
-  seqs_.erase(order_[oldest_]);
-  order_[oldest_] = key;
-  oldest_ = (oldest_ + 1) % most_;
   return true;
 }
 
