@@ -1,7 +1,8 @@
 #include "services/index/entries.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+
+#include <gtest/gtest.h>
 
 #include "services/index/test_index.h"
 
