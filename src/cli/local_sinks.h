@@ -51,9 +51,10 @@ class FileSink final : public PieceSink {
  public:
   FileSink(Session& session, std::string path, const base::ObjectId& id);
 
-  // Opens the part file, making missing directories if asked to. PreconditionFailed if something is
-  // at `path` that must not be replaced, or only by `force`. Cancel-safe, as all of these.
-  platform::Task<base::Result<void>> open(bool make_directories, bool force);
+  // Opens the part file, making missing directories for files of a mode if asked to.
+  // PreconditionFailed if something is at `path` that must not be replaced, or only by `force`.
+  // Cancel-safe, as all of these.
+  platform::Task<base::Result<void>> open(std::optional<unsigned> directories_for, bool force);
   // Writes to the medium while more is fetched, so that finish() has little left to sync.
   void sync_early() noexcept { sync_early_ = true; }
   // Whole pieces that are there from before.

@@ -157,7 +157,7 @@ Task<Result<void>> TreeRestore::fetch_large(const catalog::TreeFile* file, const
   const std::string name = draft->path.substr(slash == std::string::npos ? 0 : slash + 1);
   FileSink sink(session_, path_of(*directory) + "/" + name, file->address);
   // Whether the name is free was asked before, and is again when it is given.
-  const Result<void> opened = co_await sink.open(false, true);
+  const Result<void> opened = co_await sink.open(std::nullopt, true);
   if (!opened) co_return opened;
   const auto length = co_await download(&session_, {.id = file->address,
                                                     .sink = &sink,

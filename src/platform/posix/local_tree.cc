@@ -76,7 +76,8 @@ bool is_link(int directory, const std::string& name) {
 }  // namespace
 
 Result<LocalTree> LocalTree::open(const std::string& path, Options options) {
-  if (auto made = make_public_directories(path); !made) return fail(std::move(made.error()));
+  if (auto made = make_public_directories(path, options.mode); !made)
+    return fail(std::move(made.error()));
   Descriptor root(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return failed("cannot open", path);
   auto lock = PathLock::directory(path);
@@ -88,7 +89,7 @@ Result<LocalTree> LocalTree::open(const std::string& path, Options options) {
 Result<Descriptor> LocalTree::step(int from, const std::string& segment, std::string_view shown,
                                    Missing missing) const {
   constexpr int kFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  constexpr mode_t kMode = 0777;  // less the umask
+  constexpr int kReadFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   if (!is_segment(segment)) return leads_out(shown);
   Descriptor found(openat(from, segment.c_str(), kFlags));
   if (found.valid()) return found;
@@ -104,11 +105,13 @@ Result<Descriptor> LocalTree::step(int from, const std::string& segment, std::st
   } else if (errno != ENOENT) {
     return failed("cannot open", shown);
   }
-  if (mkdirat(from, segment.c_str(), kMode) != 0 && errno != EEXIST) {
+  const bool is_ours = mkdirat(from, segment.c_str(), S_IRWXU) == 0;
+  if (!is_ours && errno != EEXIST) return failed("cannot make directory", shown);
+  Descriptor made(openat(from, segment.c_str(), is_ours ? kReadFlags : kFlags));
+  if (!made.valid()) return failed("cannot open", shown);
+  if (is_ours && fchmod(made.get(), directory_mode(options_.mode)) != 0) {
     return failed("cannot make directory", shown);
   }
-  Descriptor made(openat(from, segment.c_str(), kFlags));
-  if (!made.valid()) return failed("cannot open", shown);
   return made;
 }
 
