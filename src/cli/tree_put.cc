@@ -178,6 +178,7 @@ class NamedPut {
                         describe(manifest.error()));
       co_return;
     }
+    there_.insert(*current_->target);
     for (const ManifestEntry& entry : manifest->entries) {
       if (const catalog::TreeFile* file = entry.file()) there_.insert(file->address);
     }
@@ -324,7 +325,8 @@ class NamedPut {
     if (made->text.size() > catalog::kMaxManifestBytes) {
       co_return fail(Code::BodyCap, "the tree's manifest would be larger than 1 GiB");
     }
-    const auto needed = co_await is_needed(made->id, made->text.size() > kAskBytes);
+    const auto needed =
+        co_await is_needed(made->id, !what_.resend && made->text.size() > kAskBytes);
     if (!needed) co_return fail(needed.error());
     if (*needed) {
       const auto stored = co_await store_text(&made->text, made->id);
