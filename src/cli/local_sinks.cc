@@ -12,6 +12,7 @@ using platform::Task;
 using platform::posix::PathLock;
 
 constexpr std::size_t kLongestName = 255;
+constexpr std::string_view kPartEnding = ".ron-part";
 constexpr std::uint64_t kSyncBytes = 64 * base::kMiB;
 constexpr std::uint64_t kCachedBytes = 64 * base::kMiB;
 
@@ -75,9 +76,13 @@ std::string part_path(const std::string& path, const base::ObjectId& id) {
   const std::string directory = slash == std::string::npos ? "" : path.substr(0, slash + 1);
   const std::string hex = id.text().substr(3);
   const std::string name = "." + path.substr(directory.size()) + "." + hex.substr(0, 16);
-  constexpr std::string_view kEnding = ".ron-part";
-  if (name.size() + kEnding.size() > kLongestName) return directory + "." + hex + ".ron-part";
-  return directory + name + ".ron-part";
+  const bool fits = name.size() + kPartEnding.size() <= kLongestName;
+  return directory + (fits ? name : "." + hex) + std::string(kPartEnding);
+}
+
+bool is_part_path(std::string_view path) noexcept {
+  const std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  return name.starts_with('.') && name.ends_with(kPartEnding);
 }
 
 FileSink::FileSink(Session& session, std::string path, const base::ObjectId& id)

@@ -118,6 +118,11 @@ Task<TreeRestore::Fetched> TreeRestore::restore(const catalog::ManifestEntry* en
     if (link != nullptr) fetched.done = catalog::check_link(draft.path, link->target);
     co_return fetched;
   }
+  // Under such a name the bytes of another file may stand while it is fetched.
+  if (is_part_path(draft.path)) {
+    fetched.done = fail(Code::PreconditionFailed, "this is the name of an unfinished download");
+    co_return fetched;
+  }
   draft.draft = part_path(draft.path, file->address);
   const auto found = co_await session_.off_loop(
       [to = to_, path = draft.path, part = draft.draft, file = *file,
