@@ -249,7 +249,6 @@ Task<Result<Announced>> Core::announce(std::vector<catalog::ProviderRecord> reco
   AnnounceJob job;
   const std::int64_t now = now_ms();
   for (catalog::ProviderRecord& record : records) {
-    searches_.trust().note(record);
     job.providers.push_back({.record = std::move(record), .seen_ms = now, .is_own = true});
   }
   job.origin = std::move(origin);
@@ -257,7 +256,11 @@ Task<Result<Announced>> Core::announce(std::vector<catalog::ProviderRecord> reco
   const std::vector<ProviderEntry> announced = job.providers;
   auto done = co_await writer_.queue().ask(std::move(job), kit::WhenFull::Refuse);
   if (done && done->accepted > 0) {
-    for (const ProviderEntry& entry : announced) republisher_.announce(entry.record);
+    for (const ProviderEntry& entry : announced) {
+      // Not before it is durable: what was refused is no reason not to believe an older one.
+      searches_.trust().note(entry.record);
+      republisher_.announce(entry.record);
+    }
   }
   co_return done;
 }

@@ -165,7 +165,7 @@ void Writer::note_failure(const base::Error& why) {
   broken_.store(parts_.store->needs_repair(), std::memory_order_relaxed);
   const auto silenced = trouble_limit_.admit(parts_.host.clock.unix_ms());
   if (silenced) {
-    parts_.log.error("write failed", {{"what", why.message}, {"silenced", *silenced}});
+    parts_.log.warn("write failed", {{"what", why.message}, {"silenced", *silenced}});
   }
 }
 
