@@ -66,6 +66,15 @@ class Announce(Fresh):
         self.assertEqual(self.server.announce(address, body, right).status, 200)
         self.assertEqual(self.urls(address), ["http://127.0.0.1:1"])
 
+    def test_behind_the_gateway(self):
+        """The gateway leaves it to the index who may announce."""
+        address = address_of(1)
+        server = index.Server(command="up", sets={"index.discovery.nodes": f'["{self.node.text}"]'})
+        self.addCleanup(server.close)
+        self.refused(server.announce(address, record(self.stranger, address)), 401, "Unauthorized")
+        self.assertEqual(server.announce(address, record(self.node, address)).status, 200)
+        self.assertEqual(len(self.urls(address, "", server)), 1)
+
     def test_forged(self):
         address = address_of(1)
         bodies = {
