@@ -1,9 +1,6 @@
 """svc-index as a server of benchmarks, and a node whose signed records say who has an object."""
 
-import ctypes
-import ctypes.util
 import json
-import os
 import pathlib
 import re
 import sys
@@ -14,15 +11,12 @@ import clients
 from servers import ROOT, Ron
 
 sys.path.append(str(ROOT / "tests" / "e2e"))
-import cbor  # noqa: E402  the encoder of the end-to-end tests, which shares no code with the product's
+# Of the end-to-end tests: they share no code with the product.
+import provider_record  # noqa: E402
+import signing  # noqa: E402
 
-ED25519 = 1087  # its number in OpenSSL
 HOLDS_S = 24 * 3600  # how long a record counts
 NAMESPACE = "bench"
-
-_crypto = ctypes.CDLL(ctypes.util.find_library("crypto") or "libcrypto.so.3")
-for _name in ("EVP_PKEY_new_raw_private_key", "EVP_MD_CTX_new"):
-    getattr(_crypto, _name).restype = ctypes.c_void_p
 
 
 class Node:
@@ -31,28 +25,13 @@ class Node:
     def __init__(self, url="http://198.51.100.7:8080", region="eu-central"):
         self.url = url
         self.region = region
-        self._key = ctypes.c_void_p(_crypto.EVP_PKEY_new_raw_private_key(
-            ED25519, None, os.urandom(32), ctypes.c_size_t(32)))
-        public = ctypes.create_string_buffer(32)
-        _crypto.EVP_PKEY_get_raw_public_key(self._key, public, ctypes.byref(ctypes.c_size_t(32)))
-        self.public = public.raw
+        self._key = signing.Key()
+        self.public = self._key.public
 
     def record(self, address, seq=1):
         """The signed record that it has `address`, a `b3:…`, as it goes over the wire."""
-        fields = {"seq": seq, "url": self.url, "addr": bytes.fromhex(address.removeprefix("b3:")), "node": self.public,
-                  "region": self.region, "expires": int((time.time() + HOLDS_S) * 1000)}
-        return cbor.encode({**fields, "sig": self._sign(b"ron-provider/v1\n" + cbor.encode(fields))})
-
-    def _sign(self, text):
-        signature, size = ctypes.create_string_buffer(64), ctypes.c_size_t(64)
-        context = ctypes.c_void_p(_crypto.EVP_MD_CTX_new())
-        try:
-            if (_crypto.EVP_DigestSignInit(context, None, None, None, self._key) != 1 or _crypto.EVP_DigestSign(
-                    context, signature, ctypes.byref(size), text, ctypes.c_size_t(len(text))) != 1):
-                raise RuntimeError("OpenSSL does not sign")
-        finally:
-            _crypto.EVP_MD_CTX_free(context)
-        return signature.raw
+        return provider_record.record(self._key, address, self.url, self.region, seq,
+                                      int((time.time() + HOLDS_S) * 1000))
 
 
 class Index(Ron):

@@ -54,6 +54,16 @@ TEST(Doctor, ACacheLargerThanTheMemoryFails) {
   EXPECT_NE(print(findings).find("warn  memory"), std::string::npos);
 }
 
+TEST(Doctor, SaysWhereTheRegistrysMemoryGoes) {
+  const std::string few = judged({"registry.sse.max_streams=100"}, large_machine());
+  EXPECT_NE(few.find("400.0KiB = 100 x 4.0KiB  event streams (registry.sse.max_streams)"),
+            std::string::npos)
+      << few;
+  platform::posix::Machine machine = large_machine();
+  machine.memory_bytes = 64 * base::kMiB;
+  EXPECT_NE(judged({}, machine).find("lower registry.server.max_inflight"), std::string::npos);
+}
+
 TEST(Doctor, OnDiskTheMemoryOfTheIndexCounts) {
   config::Inputs inputs;
   const auto config = config::load(schema(), inputs).value();

@@ -1,6 +1,7 @@
 #include "app/introduce.h"
 
 #include "services/index/service.h"
+#include "services/registry/service.h"
 #include "services/storage/service.h"
 
 namespace ron::app {
@@ -20,7 +21,12 @@ S* find(const Services& services) {
 void introduce(const Services& services) {
   auto* const storage = find<storage::Service>(services);
   auto* const index = find<index::Service>(services);
-  if (storage != nullptr && index != nullptr) index->use(storage->api());
+  auto* const registry = find<registry::Service>(services);
+  if (index == nullptr) return;
+  if (registry != nullptr) index->use(registry->api());
+  if (storage == nullptr) return;
+  index->use(storage->api());
+  storage->announce_to(index->api());
 }
 
 }  // namespace ron::app

@@ -97,17 +97,22 @@ base::Result<Prepared> prepare_keys(const ServeOptions& options, const config::C
   return out;
 }
 
-// By the first service that calls others, for all of them.
+// By the first service that calls others and says whom to trust, for all of them.
 base::Result<std::shared_ptr<const platform::TlsClient>> trust_of(const Selection& selection,
                                                                   const config::Config& config) {
+  const auto says_whom = [&config](const ServiceEntry* entry) {
+    return !entry->kind->settings(config)->tls.ca_path.empty();
+  };
+  const ServiceEntry* chosen = nullptr;
   for (const ServiceEntry* entry : selection) {
     if (!entry->kind->dials) continue;
-    auto trust = load_trust(entry->kind->settings(config)->tls);
-    if (trust) return trust;
-    return fail(trust.error().code,
-                std::string(entry->kind->name) + ".tls: " + trust.error().message);
+    if (chosen == nullptr || (!says_whom(chosen) && says_whom(entry))) chosen = entry;
   }
-  return nullptr;
+  if (chosen == nullptr) return nullptr;
+  auto trust = load_trust(chosen->kind->settings(config)->tls);
+  if (trust) return trust;
+  return fail(trust.error().code,
+              std::string(chosen->kind->name) + ".tls: " + trust.error().message);
 }
 
 // In the order of the selection. On cores[0].

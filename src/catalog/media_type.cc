@@ -144,7 +144,8 @@ bool is_media_type(std::string_view text) noexcept {
   if (subtype == 0) return false;
   const std::string_view parameters = rest.substr(subtype);
   if (parameters.empty()) return true;
-  return (parameters.front() == ';' || parameters.front() == ' ') &&
+  const std::size_t first = parameters.find_first_not_of(' ');
+  return first != std::string_view::npos && parameters[first] == ';' &&
          std::ranges::all_of(parameters, [](char c) { return c >= ' ' && c < '\x7F'; });
 }
 

@@ -64,19 +64,24 @@ bool is_region(std::string_view region) noexcept {
 }
 
 Result<void> check(const ProviderRecord& record) {
-  if (!is_provider_url(record.url)) {
-    return fail(Code::Malformed,
-                "the url of a provider record is not http:// or https:// and a host, of at most " +
-                    std::to_string(kMaxProviderUrlBytes) + " printable characters");
-  }
-  if (!is_region(record.region)) {
-    return fail(Code::Malformed, "the region of a provider record is not at most " +
-                                     std::to_string(kMaxRegionBytes) + " of a-z 0-9 -");
-  }
-  return {};
+  Result<void> sound = check_provider_url(record.url);
+  return sound ? check_region(record.region) : sound;
 }
 
 }  // namespace
+
+Result<void> check_provider_url(std::string_view url) {
+  if (is_provider_url(url)) return {};
+  return fail(Code::Malformed,
+              "the url of a provider record is not http:// or https:// and a host, of at most " +
+                  std::to_string(kMaxProviderUrlBytes) + " printable characters");
+}
+
+Result<void> check_region(std::string_view region) {
+  if (is_region(region)) return {};
+  return fail(Code::Malformed, "the region of a provider record is not at most " +
+                                   std::to_string(kMaxRegionBytes) + " of a-z 0-9 -");
+}
 
 std::string encode(const ProviderRecord& record) {
   assert(check(record));

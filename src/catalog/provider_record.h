@@ -31,6 +31,10 @@ struct ProviderRecord {
   friend bool operator==(const ProviderRecord&, const ProviderRecord&) = default;
 };
 
+// Malformed unless a record may say so of its node.
+base::Result<void> check_provider_url(std::string_view url);
+base::Result<void> check_region(std::string_view region);
+
 // Deterministic CBOR of a record that keeps the rules above: a map with exactly these keys, `addr`,
 // `url`, `node`, `region`, `seq`, `expires` and `sig`.
 std::string encode(const ProviderRecord& record);

@@ -6,9 +6,18 @@
 #include "catalog/media_type.h"
 #include "services/index/manifest_reader.h"
 #include "services/index/metric_names.h"
+#include "services/index/registry_follower.h"
 #include "services/index/wires.h"
 
 namespace ron::index {
+
+using base::Code;
+using base::fail;
+using base::Result;
+using platform::Task;
+using runtime::Deadline;
+using runtime::Limit;
+
 namespace {
 
 Source source_of(TargetKind kind) noexcept {
@@ -23,14 +32,12 @@ Source source_of(TargetKind kind) noexcept {
   return Source::Store;
 }
 
-}  // namespace
+// Between the end of a search and that of the resolve it was for.
+constexpr base::Duration kToTell = std::chrono::milliseconds(25);
 
-using base::Code;
-using base::fail;
-using base::Result;
-using platform::Task;
-using runtime::Deadline;
-using runtime::Limit;
+Task<void> wait_for_stop(runtime::Shutdown shutdown) { co_await runtime::wait_stop(shutdown); }
+
+}  // namespace
 
 Core::Core(CoreParts parts, SettingsPtr config)
     : parts_(std::move(parts)),
@@ -48,12 +55,27 @@ Core::Core(CoreParts parts, SettingsPtr config)
       flights_(kFlightsLock),
       routes_{Limit(config->route_concurrency), Limit(config->route_concurrency),
               Limit(config->route_concurrency)},
+      republisher_({.topology = parts_.topology,
+                    .clock = &parts_.host.clock,
+                    .targets = &searches_.targets(),
+                    .breakers = &searches_.breakers(),
+                    .read = [this](std::string after,
+                                   std::size_t limit) { return own_records(after, limit); },
+                    .settings =
+                        [this] {
+                          const SettingsPtr now = settings_.get();
+                          return RepublishPolicy{now->dht.republish,
+                                                 static_cast<std::uint32_t>(now->dht.publish_rps)};
+                        },
+                    .is_amnesiac = config->amnesia}),
       hits_(parts_.topology->meters().counter(metrics::kCacheHits)),
       misses_(parts_.topology->meters().counter(metrics::kCacheMisses)),
       joined_(parts_.topology->meters().counter(metrics::kFlightsJoined)) {
   writer_.set_rules({config->names_per_tenant});
-  resolver_.set_rank([this](std::vector<Provider>& providers) { rank(providers); });
+  resolver_.set_rank(
+      [this](std::vector<Provider>& providers) { rank(providers, settings_.get()->region); });
   if (!searches_.any()) return;
+  resolver_.set_learn([this](const std::vector<Provider>& providers) { learn(providers); });
   resolver_.set_discover(
       [this](base::ObjectId address, Deadline deadline) { return discover(address, deadline); });
 }
@@ -88,18 +110,27 @@ AnswerPtr Core::cached(std::string_view key) {
   return answer;
 }
 
+// A flight that began before a change may bring what was there before it: whoever joined it later
+// asks again.
 Task<Result<AnswerPtr>> Core::resolve(catalog::Key key, bool is_fresh, Deadline deadline) {
   const Deadline until =
       deadline.sooner(Deadline::in(std::chrono::milliseconds(settings_.get()->dht.deadline_ms)));
-  auto joined = flights_.join({catalog::print(key), is_fresh});
-  if (joined.reply) {
-    work_.post(ResolveJob{
-        {.deadline = until, .reply = std::move(joined.reply)}, std::move(key), is_fresh});
-  } else {
-    joined_.add();
+  // What is known is told in time, also when others say nothing.
+  const Deadline ask_until(until.at() - kToTell);
+  const FlightKey flight{catalog::print(key), is_fresh};
+  for (;;) {
+    auto joined = flights_.join(flight);
+    const bool is_first = joined.reply.has_value();
+    if (is_first) {
+      work_.post(
+          ResolveJob{{.deadline = ask_until, .reply = std::move(joined.reply)}, key, is_fresh});
+    } else {
+      joined_.add();
+    }
+    auto reply = co_await joined.waiting.wait(until);
+    auto answer = kit::WorkQueue<ResolverJob>::answer_of(std::move(reply));
+    if (is_first || !answer || (*answer)->basis.holds(epochs_)) co_return answer;
   }
-  auto reply = co_await joined.waiting.wait(until);
-  co_return kit::WorkQueue<ResolverJob>::answer_of(std::move(reply));
 }
 
 Task<void> Core::run_job(ResolveJob job) {
@@ -127,9 +158,21 @@ Task<Result<Discovered>> Core::discover(base::ObjectId address, Deadline deadlin
   co_return out;
 }
 
-void Core::rank(std::vector<Provider>& providers) const {
-  const SettingsPtr settings = settings_.get();
-  const RankPolicy policy{.region = settings->region};
+// If the writer is busy it is heard of again.
+void Core::learn(const std::vector<Provider>& providers) {
+  LearnJob job;
+  for (const Provider& provider : providers) {
+    if (provider.source == Source::Static) continue;
+    job.providers.push_back({.record = provider.record, .seen_ms = provider.seen_ms});
+  }
+  if (job.providers.empty()) return;
+  auto [reply, nobody] = runtime::oneshot<Result<Announced>>();
+  job.reply.emplace(std::move(reply));
+  writer_.queue().post(std::move(job));
+}
+
+void Core::rank(std::vector<Provider>& providers, std::string_view region) const {
+  const RankPolicy policy{.region = region};
   const std::int64_t now = now_ms();
   for (Provider& provider : providers) {
     provider.score = score({.region = provider.record.region,
@@ -140,6 +183,16 @@ void Core::rank(std::vector<Provider>& providers) const {
   std::ranges::sort(providers, [](const Provider& a, const Provider& b) {
     return a.score != b.score ? a.score > b.score : a.record.node < b.record.node;
   });
+}
+
+Task<void> Core::run_registry_follower(runtime::Shutdown shutdown) {
+  const bool is_wanted = settings_.get()->discovery.source == NodeSource::Registry;
+  if (!is_wanted || registry_ == nullptr) return wait_for_stop(std::move(shutdown));
+  return follow_registry(registry_, &searches_, parts_.log, std::move(shutdown));
+}
+
+Task<void> Core::run_republisher(runtime::Shutdown shutdown) {
+  return republisher_.run(&searches_.here().targets(), std::move(shutdown));
 }
 
 Task<void> Core::run_breaker_janitor(runtime::Shutdown shutdown) {
@@ -181,6 +234,14 @@ Task<Result<Announced>> Core::announce(std::vector<catalog::ProviderRecord> reco
                                        Deadline deadline) {
   const Result<void> room = writer_.queue().check_room();
   if (!room) co_return fail(room.error());
+  const auto ttl =
+      std::chrono::duration_cast<std::chrono::milliseconds>(settings_.get()->discovery.max_ttl);
+  const auto latest = static_cast<std::uint64_t>(now_ms() + ttl.count());
+  for (const catalog::ProviderRecord& record : records) {
+    if (record.expires_ms > latest) {
+      co_return fail(Code::Malformed, "the record holds for longer than discovery.max_ttl");
+    }
+  }
   auto genuine = co_await parts_.host.blocking.run(
       [records] { return std::ranges::all_of(records, catalog::has_valid_signature); });
   if (!genuine) co_return fail(std::move(genuine.error()));
@@ -192,7 +253,66 @@ Task<Result<Announced>> Core::announce(std::vector<catalog::ProviderRecord> reco
   }
   job.origin = std::move(origin);
   job.deadline = deadline;
-  co_return co_await writer_.queue().ask(std::move(job), kit::WhenFull::Refuse);
+  const std::vector<ProviderEntry> announced = job.providers;
+  auto done = co_await writer_.queue().ask(std::move(job), kit::WhenFull::Refuse);
+  if (done && done->accepted > 0) {
+    for (const ProviderEntry& entry : announced) {
+      // Not before it is durable: what was refused is no reason not to believe an older one.
+      searches_.trust().note(entry.record);
+      republisher_.announce(entry.record);
+    }
+  }
+  co_return done;
+}
+
+Task<Result<Core::Reindexed>> Core::reindex(catalog::Key key, Origin origin, Deadline deadline) {
+  Reindexed out;
+  if (const auto* const ref = std::get_if<catalog::NameRef>(&key)) {
+    const auto version = co_await find_name(&store_.map(), *ref);
+    if (!version) co_return fail(version.error());
+    if (!*version || !(*version)->target) co_return fail(Code::NotFound, "there is no such name");
+    out.address = *(*version)->target;
+    epochs_.advance(Epochs::slot_of(ref->name.text()));
+  } else {
+    out.address = std::get<base::ObjectId>(key);
+  }
+  epochs_.advance(Epochs::slot_of(out.address));
+  if (storage_ != nullptr) {
+    auto facts = co_await read_manifest(storage_, &parts_.host.blocking, out.address, deadline);
+    // What was named as a tree and is none is no error here: it is the answer.
+    if (!facts && facts.error().code != Code::Malformed) co_return fail(std::move(facts.error()));
+    if (facts) out.manifest = *facts;
+  }
+  if (out.manifest) {
+    ManifestJob job;
+    job.address = out.address;
+    job.facts = *out.manifest;
+    job.deadline = deadline;
+    const auto changed = co_await writer_.queue().ask(std::move(job), kit::WhenFull::Refuse);
+    if (!changed) co_return fail(changed.error());
+    out.has_changed = *changed;
+  }
+  events_.send({.kind = EventKind::Reindexed,
+                .key = catalog::print(key),
+                .token = origin.token,
+                .corr_id = origin.corr_id});
+  co_return out;
+}
+
+Task<Result<RecordPage>> Core::own_records(std::string after, std::size_t limit) {
+  const std::string all(1, kProvidersTable);
+  const auto pairs = co_await store_.map().scan(after.empty() ? all : after, behind(all), limit);
+  if (!pairs) co_return fail(pairs.error());
+  RecordPage page;
+  const auto now = static_cast<std::uint64_t>(now_ms());
+  for (const auto& [key, bytes] : *pairs) {
+    auto entry = decode_provider_entry(bytes);
+    if (!entry) co_return fail(std::move(entry.error()));
+    if (!entry->is_own || entry->record.expires_ms <= now) continue;
+    page.records.push_back(std::move(entry->record));
+  }
+  if (pairs->size() == limit) page.after = pairs->back().first + '\0';
+  co_return page;
 }
 
 Task<Result<bool>> Core::pin(std::string key, bool is_pinned, Origin origin, Deadline deadline) {

@@ -30,6 +30,8 @@
 #include "services/index/jobs.h"
 #include "services/index/names.h"
 #include "services/index/rank.h"
+#include "services/index/replays.h"
+#include "services/index/republisher.h"
 #include "services/index/resolver.h"
 #include "services/index/searches.h"
 #include "services/index/store.h"
@@ -37,6 +39,7 @@
 #include "services/kit/capability_gate.h"
 #include "services/kit/single_flight.h"
 #include "services/kit/work_queue.h"
+#include "services/registry/api/api.h"
 #include "services/storage/api/api.h"
 
 namespace ron::index {
@@ -66,6 +69,9 @@ class Core {
   void use(storage_api::StorageApi& storage) noexcept { storage_ = &storage; }
   [[nodiscard]] Searches& searches() noexcept { return searches_; }
 
+  // And who knows the nodes, if that is the registry of this process.
+  void use(registry_api::RegistryApi& registry) noexcept { registry_ = &registry; }
+
   // Reads what is on disk. Not cancel-safe.
   platform::Task<base::Result<void>> open();
   void apply(SettingsPtr config);
@@ -84,6 +90,9 @@ class Core {
   platform::Task<base::Result<AnswerPtr>> resolve(catalog::Key key, bool is_fresh,
                                                   runtime::Deadline deadline);
 
+  // The best first, for whoever is in that region; empty: anywhere.
+  void rank(std::vector<Provider>& providers, std::string_view region) const;
+
   // Changes. Each is durable when it is answered. Busy, Timeout, StorageBusy and what the rules
   // say (decide.h). Cancel-safe: what was handed over may still happen.
   platform::Task<base::Result<NameSet>> set_name(NameVersion wanted,
@@ -94,6 +103,16 @@ class Core {
                                                    Origin origin, runtime::Deadline deadline);
   platform::Task<base::Result<bool>> pin(std::string key, bool is_pinned, Origin origin,
                                          runtime::Deadline deadline);
+
+  // Reads the manifest of a key again from storage, and forgets what is cached of it. NotFound.
+  struct Reindexed {
+    base::ObjectId address;
+    std::optional<ManifestFacts> manifest;  // none: it is none, or storage does not have it
+    bool has_changed = false;
+  };
+  platform::Task<base::Result<Reindexed>> reindex(catalog::Key key, Origin origin,
+                                                  runtime::Deadline deadline);
+  [[nodiscard]] Replays& replays() noexcept { return replays_; }
 
   // Reads of what is kept: names.h.
   [[nodiscard]] platform::KeyValue& map() noexcept { return store_.map(); }
@@ -110,6 +129,8 @@ class Core {
   platform::Task<void> run_cache_janitor(runtime::Shutdown shutdown);
   platform::Task<void> run_warmup(runtime::Shutdown shutdown);
   platform::Task<void> run_breaker_janitor(runtime::Shutdown shutdown);
+  platform::Task<void> run_registry_follower(runtime::Shutdown shutdown);
+  platform::Task<void> run_republisher(runtime::Shutdown shutdown);
 
   // What is missing for writes. Any core.
   [[nodiscard]] std::vector<std::string> missing_for_writes() const;
@@ -129,7 +150,8 @@ class Core {
   platform::Task<void> run_job(ResolveJob job);
   platform::Task<base::Result<Discovered>> discover(base::ObjectId address,
                                                     runtime::Deadline deadline);
-  void rank(std::vector<Provider>& providers) const;
+  void learn(const std::vector<Provider>& providers);
+  platform::Task<base::Result<RecordPage>> own_records(std::string after, std::size_t limit);
   platform::Task<base::Result<std::optional<ManifestFacts>>> manifest_of(
       const NameVersion* wanted, runtime::Deadline deadline);
 
@@ -147,9 +169,12 @@ class Core {
   kit::WorkQueue<ResolverJob> work_;
   kit::SingleFlight<FlightKey, AnswerPtr, FlightHash> flights_;
   AddressRates rates_;
+  Replays replays_;
   std::atomic<std::uint64_t> per_ip_rps_ = 0;  // of the settings, for every request
   std::array<runtime::Limit, 3> routes_;       // by RouteClass
+  Republisher republisher_;
   storage_api::StorageApi* storage_ = nullptr;
+  registry_api::RegistryApi* registry_ = nullptr;
   runtime::Counter& hits_;
   runtime::Counter& misses_;
   runtime::Counter& joined_;

@@ -101,18 +101,26 @@ Task<Result<NameSet>> decide(Draft* draft, const SetNameJob* job, WriteRules rul
   co_return set;
 }
 
-Task<Result<Announced>> decide(Draft* draft, const AnnounceJob* job) {
+Task<Result<Announced>> decide(Draft* draft, const AnnounceJob* job, std::int64_t now_ms) {
   Announced out;
   for (const ProviderEntry& entry : job->providers) {
     const catalog::ProviderRecord& record = entry.record;
     const std::string key = provider_key(record.addr, record.node);
     const auto known = co_await provider_of(draft, key);
     if (!known) co_return fail(known.error());
+    if (!*known && record.expires_ms <= static_cast<std::uint64_t>(now_ms)) {
+      ++out.expired;
+      continue;
+    }
     ProviderEntry next = entry;
     next.guard_until_ms = record.expires_ms;
     if (*known) {
       if ((*known)->record.seq > record.seq) {
         ++out.stale;
+        continue;
+      }
+      if ((*known)->record == record && (*known)->is_own >= entry.is_own) {
+        ++out.accepted;
         continue;
       }
       next.guard_until_ms = std::max(next.guard_until_ms, (*known)->guard_until_ms);

@@ -20,7 +20,8 @@ struct WriteRules {
 // Quota; NotFound when a name is to be removed that is not there. Cancel-safe, as all of them.
 platform::Task<base::Result<NameSet>> decide(Draft* draft, const SetNameJob* job, WriteRules rules,
                                              std::int64_t now_ms);
-platform::Task<base::Result<Announced>> decide(Draft* draft, const AnnounceJob* job);
+platform::Task<base::Result<Announced>> decide(Draft* draft, const AnnounceJob* job,
+                                               std::int64_t now_ms);
 platform::Task<base::Result<bool>> decide(Draft* draft, const PinJob* job);
 platform::Task<base::Result<bool>> decide(Draft* draft, const ManifestJob* job);
 // At most kPruned of them.

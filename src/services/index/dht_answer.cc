@@ -21,7 +21,8 @@ Result<void> DhtAnswer::take(base::ByteView piece, std::vector<catalog::Provider
   bytes_ += piece.size();
   if (bytes_ > kMaxBytes) return fail(Code::UpstreamFail, "its answer is too long");
   std::string_view text = base::as_text(piece);
-  for (std::size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
+  constexpr auto kNowhere = std::string_view::npos;
+  for (std::size_t end = text.find('\n'); end != kNowhere; end = text.find('\n')) {
     if (partial_.size() + end > kMaxLineBytes)
       return fail(Code::UpstreamFail, "a line is too long");
     partial_.append(text.substr(0, end));

@@ -85,7 +85,10 @@ class Discovery {
   // For the breaker janitor: a search for what nobody has. Cancel-safe.
   platform::Task<bool> probe(std::uint32_t target);
 
-  [[nodiscard]] Target& target(std::uint32_t index) { return *targets_[index]; }
+  // Those of this core, in the order of the list.
+  [[nodiscard]] const std::vector<std::unique_ptr<Target>>& targets() const noexcept {
+    return targets_;
+  }
 
   // Closes its connections when nobody searches any more. Once. Cancel-safe.
   platform::Task<std::size_t> close(runtime::Deadline deadline) { return client_.close(deadline); }

@@ -95,7 +95,7 @@ struct Hedged {
 
 namespace detail {
 
-// The asks of one search. Dropping it aborts those that are out.
+// The asks of one search. Dropping it aborts those that are out. Models derive broken ones.
 template <class T>
 class HedgeLanes {
  public:
@@ -112,7 +112,8 @@ class HedgeLanes {
     return ops;
   }
   // Takes what has been answered, in the order of asking, up to the quorum.
-  void collect(HedgeTally& tally) {
+  template <class Tally>
+  void collect(Tally& tally) {
     for (std::size_t i = 0; i < out_.size() && !tally.won();) {
       if (!out_[i].running->done()) {
         ++i;
@@ -137,26 +138,27 @@ class HedgeLanes {
     return those_out([time](const Lane& lane) { return lane.since <= time; });
   }
 
- private:
+ protected:
   using Running = runtime::Background<base::Result<T>>;
   struct Lane {
     std::uint32_t who;
     platform::TimePoint since;
     std::unique_ptr<Running> running;
   };
+  std::vector<Lane> out_;
 
+ private:
   template <class Predicate>
   [[nodiscard]] std::vector<std::uint32_t> those_out(Predicate predicate) const {
     std::vector<std::uint32_t> who;
     for (const Lane& lane : out_) {
-      if (predicate(lane)) who.push_back(lane.who);
+      if (!lane.running->done() && predicate(lane)) who.push_back(lane.who);
     }
     return who;
   }
 
   std::vector<Answer> answers_;
   platform::TimePoint newest_good_{};  // when the last asked of those with a good answer was asked
-  std::vector<Lane> out_;
 };
 
 }  // namespace detail
@@ -164,16 +166,18 @@ class HedgeLanes {
 template <class T>
 using Ask = std::function<platform::Task<base::Result<T>>(std::uint32_t who)>;
 
+// Tally and Lanes are for models, which plant mistakes there.
+//
 // Asks candidates 0, 1, … in this order, each at most once, with `ask(who)`. One that answers
 // without waiting saves those behind it if it makes the quorum. Nobody is asked once the deadline
 // has passed, and nobody is waited for: the asks may take the same deadline, and must be
 // cancel-safe. Cancel-safe: aborting aborts every ask.
-template <class T>
+template <class T, class Tally = HedgeTally, class Lanes = detail::HedgeLanes<T>>
 platform::Task<Hedged<T>> hedge(HedgePolicy policy, std::uint32_t candidates, Ask<T> ask,
                                 runtime::Deadline deadline) {
   using runtime::Deadline;
-  HedgeTally tally(policy, candidates);
-  detail::HedgeLanes<T> lanes;
+  Tally tally(policy, candidates);
+  Lanes lanes;
   const Deadline hedge_at = Deadline::in(policy.hedge_after);
   for (;;) {
     while (tally.wants_another() && !deadline.passed()) {

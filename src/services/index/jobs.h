@@ -40,11 +40,17 @@ struct SetNameJob : kit::JobBase<NameSet> {
 // Records whose signatures were verified.
 struct Announced {
   std::size_t accepted = 0;
-  std::size_t stale = 0;  // of a lower `seq` than one that is known
+  std::size_t stale = 0;    // of a lower `seq` than one that is known
+  std::size_t expired = 0;  // without one that they could withdraw
 };
 struct AnnounceJob : kit::JobBase<Announced> {
   std::vector<ProviderEntry> providers;
   Origin origin;
+};
+
+// The same of what others said. Nobody waits for it.
+struct LearnJob : AnnounceJob {
+  static constexpr bool kUnwatched = true;
 };
 
 struct PinJob : kit::JobBase<bool> {  // whether that changed anything
@@ -61,7 +67,7 @@ struct PruneJob : kit::JobBase<std::size_t> {
   std::uint64_t now_ms = 0;
 };
 
-using WriteJob = std::variant<SetNameJob, AnnounceJob, PinJob, ManifestJob, PruneJob>;
+using WriteJob = std::variant<SetNameJob, AnnounceJob, LearnJob, PinJob, ManifestJob, PruneJob>;
 
 // The way to an answer that the cache does not have.
 struct ResolveJob : kit::JobBase<AnswerPtr> {

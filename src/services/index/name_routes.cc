@@ -3,10 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "base/encoding.h"
-#include "catalog/media_type.h"
-#include "chain/fields.h"
-#include "http/uri.h"
+#include "services/index/name_request.h"
 #include "services/index/routes.h"
 #include "services/kit/documents.h"
 #include "services/kit/handlers.h"
@@ -17,8 +14,6 @@ namespace {
 using auth::Access;
 using auth::Scope;
 using base::Code;
-using base::fail;
-using base::Result;
 using base::Value;
 using http::Method;
 using http::Request;
@@ -27,8 +22,6 @@ using kit::query_number;
 using kit::refuse;
 using platform::Task;
 
-constexpr std::size_t kTypeChars = 255;
-constexpr std::size_t kMetaBytes = 2048;
 constexpr std::uint64_t kUsualPage = 100;
 constexpr std::uint64_t kMostPage = 1000;
 
@@ -37,57 +30,6 @@ Origin origin_of(const Request& request) {
           .token = request.token,
           .tenant = request.tenant,
           .is_admin = request.grant_full};
-}
-
-Result<std::map<std::string, std::string>> parse_meta(const Value& value) {
-  const Value::Map* const map = value.map();
-  if (map == nullptr) return fail(Code::Malformed, "meta must be a map of texts");
-  std::map<std::string, std::string> meta;
-  std::size_t bytes = 0;
-  for (const auto& [key, one] : *map) {
-    const std::string* const text = one.text();
-    if (text == nullptr || key.empty()) {
-      return fail(Code::Malformed, "meta must be a map of texts");
-    }
-    bytes += key.size() + text->size();
-    meta.emplace(key, *text);
-  }
-  if (bytes > kMetaBytes) return fail(Code::Malformed, "meta has more than 2 KiB");
-  return meta;
-}
-
-struct SetRequest {
-  NameVersion wanted;
-  std::optional<std::uint64_t> expected;
-};
-
-Result<SetRequest> parse_set(const Value& value) {
-  const auto fields =
-      chain::Fields::of(value, "a name", {"target", "type", "meta", "expected_version"});
-  if (!fields) return fail(fields.error());
-  SetRequest out;
-  const auto target = fields->text("target", base::ObjectId::kTextLength);
-  if (!target) return fail(target.error());
-  const auto address = base::ObjectId::parse(*target);
-  if (!address) return fail(address.error());
-  out.wanted.target = *address;
-  if (fields->has("type")) {
-    auto type = fields->text("type", kTypeChars);
-    if (!type) return fail(type.error());
-    if (!catalog::is_media_type(*type)) return fail(Code::Malformed, "type must be a media type");
-    out.wanted.type = std::move(*type);
-  }
-  if (const Value* const given = value.find("meta")) {
-    auto meta = parse_meta(*given);
-    if (!meta) return fail(meta.error());
-    out.wanted.meta = std::move(*meta);
-  }
-  if (fields->has("expected_version")) {
-    const auto expected = fields->number("expected_version");
-    if (!expected) return fail(expected.error());
-    out.expected = *expected;
-  }
-  return out;
 }
 
 std::string location_of(std::string_view name) { return "/names/" + catalog::encode_in_path(name); }
@@ -99,7 +41,7 @@ Task<Response> set_name(Core* core, Request* request) {
   if (!name) co_return refuse(*request, name.error());
   const auto value = co_await kit::read_document(request);
   if (!value) co_return refuse(*request, value.error());
-  auto parsed = parse_set(*value);
+  auto parsed = parse_set_request(*value);
   if (!parsed) co_return refuse(*request, parsed.error());
   parsed->wanted.name = name->text();
   parsed->wanted.tenant = request->tenant;
@@ -173,15 +115,6 @@ Task<Response> get_name(Core* core, Request* request) {
                                  to_value(**version));
 }
 
-// One parameter of the query as text; nothing: it is not there.
-Result<std::optional<std::string>> query_text(const Request& request, std::string_view name) {
-  http::UriScratch scratch{};
-  const auto text = http::find_param(request.query, name, scratch);
-  if (!text) return fail(Code::Malformed, std::string(name) + " in the query must be given once");
-  if (!*text) return std::nullopt;
-  return std::string(**text);
-}
-
 Task<Response> list(Core* core, Request* request) {
   const auto permit = core->admit(RouteClass::Names, *request);
   if (!permit) co_return refuse(*request, permit.error());
@@ -189,12 +122,12 @@ Task<Response> list(Core* core, Request* request) {
   for (const auto& [name, into] :
        {std::pair("prefix", &query.prefix), std::pair("delimiter", &query.delimiter),
         std::pair("after", &query.after)}) {
-    auto text = query_text(*request, name);
+    auto text = kit::query_text(*request, name, catalog::kMaxNameBytes);
     if (!text) co_return refuse(*request, text.error());
-    if (text->value_or("").size() > catalog::kMaxNameBytes) {
-      co_return refuse(*request, {Code::Malformed, std::string(name) + " is too long"});
-    }
     *into = std::move(*text).value_or("");
+  }
+  if (!query.delimiter.empty() && query.delimiter != "/") {
+    co_return refuse(*request, {Code::Malformed, "the delimiter can only be /"});
   }
   const auto limit = query_number(*request, "limit");
   if (!limit) co_return refuse(*request, limit.error());

@@ -12,7 +12,9 @@ using platform::Task;
 
 // Pairs that a scan asks for at a time.
 constexpr std::size_t kScanPairs = 256;
-// Removed names that one page of a list steps over at most before it says where to go on.
+// The same where most of them may be below one prefix.
+constexpr std::size_t kScanPairsBelow = 32;
+// Scans of names that were removed, for one page, before it says where to go on.
 constexpr std::size_t kMostScans = 64;
 
 // What is in memory needs no thread of the blocking pool.
@@ -74,8 +76,9 @@ Task<Result<NamePage>> list_names(platform::KeyValue* map, ListQuery query) {
   }
   const auto count = [&page] { return page.names.size() + page.prefixes.size(); };
   std::string seen;  // last: a name, or a prefix for all that begin so
-  for (std::size_t scans = 0; scans < kMostScans; ++scans) {
-    const auto pairs = co_await map->scan(from, end, kScanPairs);
+  const std::size_t at_once = query.delimiter.empty() ? kScanPairs : kScanPairsBelow;
+  for (std::size_t scans = 0; scans < kMostScans + query.limit; ++scans) {
+    const auto pairs = co_await map->scan(from, end, at_once);
     if (!pairs) co_return fail(pairs.error());
     bool is_moved = false;  // past a common prefix, to where the next scan begins
     for (const auto& [key, bytes] : *pairs) {
@@ -101,7 +104,7 @@ Task<Result<NamePage>> list_names(platform::KeyValue* map, ListQuery query) {
       is_moved = true;
       break;
     }
-    if (!is_moved && pairs->size() < kScanPairs) co_return page;
+    if (!is_moved && pairs->size() < at_once) co_return page;
   }
   // So many were removed that the page is not full: whoever lists goes on.
   page.next = seen;

@@ -25,6 +25,7 @@ using platform::Task;
 
 constexpr std::uint64_t kUsualProviders = 16;
 constexpr std::uint64_t kMostProviders = 64;
+constexpr std::uint64_t kMostFreshness = 1'000'000'000;  // seconds
 
 std::string as_json(const std::vector<Provider>& providers) {
   std::string out;
@@ -58,6 +59,7 @@ Response respond_with(const Request& request, const std::vector<Provider>& provi
 struct ProviderQuery {
   std::uint64_t limit = kUsualProviders;
   std::uint64_t min_freshness_s = 0;
+  std::string region;
   bool is_local = false;  // what is kept here, and nobody else is asked
 };
 
@@ -68,7 +70,10 @@ Result<ProviderQuery> parse_query(const Request& request) {
   out.limit = std::clamp<std::uint64_t>(limit->value_or(kUsualProviders), 1, kMostProviders);
   const auto freshness = kit::query_number(request, "min_freshness");
   if (!freshness) return fail(freshness.error());
-  out.min_freshness_s = freshness->value_or(0);
+  out.min_freshness_s = std::min(freshness->value_or(0), kMostFreshness);
+  auto region = kit::query_text(request, "region", catalog::kMaxRegionBytes);
+  if (!region) return fail(region.error());
+  out.region = std::move(*region).value_or("");
   const auto local = kit::query_number(request, "local");
   if (!local) return fail(local.error());
   out.is_local = local->value_or(0) != 0;
@@ -114,6 +119,7 @@ Task<Response> get_providers(Core* core, Request* request) {
   if (providers.empty()) {
     co_return refuse(*request, {Code::NotFound, "nobody is known to have it"});
   }
+  if (!query->region.empty()) core->rank(providers, query->region);
   if (providers.size() > query->limit) providers.resize(query->limit);
   co_return respond_with(*request, providers);
 }
@@ -130,14 +136,14 @@ Task<Response> announce(Core* core, Request* request) {
   if (record->addr != *address) {
     co_return refuse(*request, {Code::Malformed, "the record is of another address"});
   }
-  if (record->expires_ms <= static_cast<std::uint64_t>(core->now_ms())) {
-    co_return refuse(*request, {Code::Malformed, "the record has expired"});
-  }
   const Result<void> may = core->may_announce(*request, record->node);
   if (!may) co_return refuse(*request, may.error());
   const Origin origin{.corr_id = request->corr_id, .token = request->token};
   const auto announced = co_await core->announce({*record}, origin, request->deadline);
   if (!announced) co_return refuse(*request, announced.error());
+  if (announced->expired != 0) {
+    co_return refuse(*request, {Code::Malformed, "the record has expired"});
+  }
   if (announced->stale != 0) {
     co_return refuse(*request, {Code::VersionSkew, "a record with a higher seq is known"});
   }

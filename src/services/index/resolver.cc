@@ -1,6 +1,7 @@
 #include "services/index/resolver.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "runtime/metric_names.h"
@@ -48,10 +49,11 @@ Task<Result<AnswerPtr>> Resolver::resolve(catalog::Key key, bool is_fresh,
   answer->basis.address_slot = Epochs::slot_of(answer->address);
   answer->basis.address_epoch = parts_.epochs->at(answer->basis.address_slot);
   answer->is_found = ref != nullptr;
-  const Result<void> local = co_await add_local(answer.get());
-  if (!local) co_return fail(local.error());
+  auto known = co_await find_known(answer.get());
+  if (!known) co_return fail(std::move(known.error()));
+  answer->providers = std::move(known->announced);
   if ((answer->providers.empty() || is_fresh) && discover_) {
-    const Result<void> asked = co_await add_discovered(answer.get(), ref != nullptr, deadline);
+    const Result<void> asked = co_await add_discovered(answer.get(), &*known, deadline);
     if (!asked) {
       count(asked.error());
       co_return fail(asked.error());
@@ -63,7 +65,7 @@ Task<Result<AnswerPtr>> Resolver::resolve(catalog::Key key, bool is_fresh,
   co_return keep(std::move(answer));
 }
 
-Task<Result<void>> Resolver::add_local(Answer* answer) {
+Task<Result<Resolver::Known>> Resolver::find_known(Answer* answer) {
   const auto manifest = co_await find_manifest(&parts_.store->map(), answer->address);
   if (!manifest) co_return fail(manifest.error());
   answer->manifest = *manifest;
@@ -71,37 +73,41 @@ Task<Result<void>> Resolver::add_local(Answer* answer) {
       co_await find_providers(&parts_.store->map(), answer->address, kMostProviders);
   if (!entries) co_return fail(entries.error());
   const auto now = static_cast<std::uint64_t>(parts_.host.clock.unix_ms());
+  Known known;
   for (const ProviderEntry& entry : *entries) {
+    known.seqs[entry.record.node] = entry.record.seq;
     if (entry.record.expires_ms <= now) continue;
-    answer->providers.push_back(
-        {.record = entry.record, .seen_ms = entry.seen_ms, .source = Source::Store});
+    (entry.is_own ? known.announced : known.heard_of)
+        .push_back({.record = entry.record, .seen_ms = entry.seen_ms, .source = Source::Store});
   }
-  co_return Result<void>();
+  co_return known;
 }
 
 // A name leads to its address also while nobody says who has that.
-Task<Result<void>> Resolver::add_discovered(Answer* answer, bool is_named,
+Task<Result<void>> Resolver::add_discovered(Answer* answer, Known* known,
                                             runtime::Deadline deadline) {
   auto found = co_await discover_(answer->address, deadline);
   if (!found) {
-    const bool is_worth_something = is_named || !answer->providers.empty();
     const bool is_nobody = found.error().code == Code::NotFound;
-    if (is_worth_something || is_nobody) co_return Result<void>();
+    if (!is_nobody) std::ranges::move(known->heard_of, std::back_inserter(answer->providers));
+    if (is_nobody || answer->is_found || !answer->providers.empty()) co_return Result<void>();
     co_return fail(std::move(found.error()));
   }
+  std::erase_if(found->providers, [known](const Provider& provider) {
+    const auto seq = known->seqs.find(provider.record.node);
+    return seq != known->seqs.end() && provider.record.seq < seq->second;
+  });
   answer->source = found->source;
   answer->winner = std::move(found->winner);
   answer->is_hedged = found->is_hedged;
+  if (learn_) learn_(found->providers);
   for (Provider& provider : found->providers) {
-    const auto is_same = [&provider](const Provider& known) {
-      return known.record.node == provider.record.node &&
-             (known.source != Source::Static || known.record.url == provider.record.url);
+    const auto is_same = [&provider](const Provider& other) {
+      return other.record.node == provider.record.node &&
+             (other.source != Source::Static || other.record.url == provider.record.url);
     };
-    std::erase_if(answer->providers, [&](const Provider& known) {
-      return is_same(known) && known.record.seq <= provider.record.seq;
-    });
-    const bool is_known = std::ranges::any_of(answer->providers, is_same);
-    if (!is_known) answer->providers.push_back(std::move(provider));
+    std::erase_if(answer->providers, is_same);
+    answer->providers.push_back(std::move(provider));
   }
   co_return Result<void>();
 }

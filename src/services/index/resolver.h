@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,8 +35,10 @@ struct Discovered {
 // Asks others who has an object, on the core that calls. NotFound: nobody. Cancel-safe.
 using Discover =
     std::function<platform::Task<base::Result<Discovered>>(base::ObjectId, runtime::Deadline)>;
-// Puts the best first, and out those who do not count.
+// Puts the best first.
 using Rank = std::function<void(std::vector<Provider>&)>;
+// Has what others said remembered, so that an older record does not count later. Never waits.
+using Learn = std::function<void(const std::vector<Provider>&)>;
 
 // All of it outlives it.
 struct ResolverParts {
@@ -57,6 +60,7 @@ class Resolver {
   // Before it is used; without it nobody else is asked.
   void set_discover(Discover discover) { discover_ = std::move(discover); }
   void set_rank(Rank rank) { rank_ = std::move(rank); }
+  void set_learn(Learn learn) { learn_ = std::move(learn); }
 
   // An answer that was not found is one, too. Timeout and BreakerOpen when others had to be asked
   // and did not say. Cancel-safe.
@@ -66,9 +70,16 @@ class Resolver {
  private:
   static constexpr std::size_t kMostProviders = 64;
 
-  platform::Task<base::Result<void>> add_local(Answer* answer);
+  // Who was announced here counts; who was only heard of is a fallback, and keeps older records of
+  // itself out.
+  struct Known {
+    std::vector<Provider> announced;
+    std::vector<Provider> heard_of;
+    std::map<auth::PublicKey, std::uint64_t> seqs;
+  };
+  platform::Task<base::Result<Known>> find_known(Answer* answer);
   // What others say; an error only if the answer is worth nothing without them.
-  platform::Task<base::Result<void>> add_discovered(Answer* answer, bool is_named,
+  platform::Task<base::Result<void>> add_discovered(Answer* answer, Known* known,
                                                     runtime::Deadline deadline);
   AnswerPtr keep(std::shared_ptr<Answer> answer);
   void count(const base::Error& why);
@@ -76,6 +87,7 @@ class Resolver {
   ResolverParts parts_;
   Discover discover_;
   Rank rank_;
+  Learn learn_;
   runtime::Histogram& took_;
   runtime::Counter& deadline_hits_;
   runtime::Counter& timeouts_;

@@ -19,7 +19,7 @@ using http::Response;
 using kit::refuse;
 using platform::Task;
 
-// `b3:` addresses have one form in the cache, whatever case they came in.
+// Addresses have one form in the cache, whatever case they came in.
 Task<Response> get_resolved(Core* core, Request* request) {
   const auto permit = core->admit(RouteClass::Resolve, *request);
   if (!permit) co_return refuse(*request, permit.error());
@@ -33,6 +33,11 @@ Task<Response> get_resolved(Core* core, Request* request) {
   }
   auto key = catalog::parse_key(text);
   if (!key) co_return refuse(*request, key.error());
+  const std::string usual = catalog::print(*key);
+  if (!is_fresh && usual != text) {
+    const AnswerPtr answer = core->cached(usual);
+    if (answer) co_return respond(*request, answer, true);
+  }
   const auto answer = co_await core->resolve(std::move(*key), is_fresh, request->deadline);
   if (!answer) co_return refuse(*request, answer.error());
   co_return respond(*request, *answer, false);

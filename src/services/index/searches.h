@@ -50,7 +50,7 @@ class Searches {
 
   [[nodiscard]] bool any() const noexcept { return targets_.size() != 0; }
   [[nodiscard]] const TargetList& targets() const noexcept { return targets_; }
-  [[nodiscard]] const BreakerTable& breakers() const noexcept { return breakers_; }
+  [[nodiscard]] BreakerTable& breakers() noexcept { return breakers_; }
   [[nodiscard]] Trust& trust() noexcept { return trust_; }
 
   // Discovery::discover, on the core of the caller. Cancel-safe.

@@ -6,7 +6,8 @@
 #include "services/index/admin_routes.h"
 #include "services/index/metric_names.h"
 #include "services/index/wires.h"
-#include "services/kit/capability_gate.h"
+#include "services/kit/key_file.h"
+#include "services/kit/node_key.h"
 
 namespace ron::index {
 namespace {
@@ -14,10 +15,8 @@ namespace {
 // What the log takes in memory at most in amnesia mode.
 constexpr std::uint64_t kAmnesiaLogBytes = 256 * base::kMiB;
 
-// The process's keys stand beside the services' directories, unless they are configured elsewhere.
 std::unique_ptr<kit::Service> make(kit::ServiceParts parts, std::string directory) {
-  std::string keys = parts.config->get(kit::auth_section())->keys_dir;
-  if (keys.empty()) keys = directory.substr(0, directory.rfind('/') + 1) + "keys";
+  std::string keys = kit::keys_directory(*parts.config, directory);
   return std::make_unique<Service>(std::move(parts),
                                    Directories{std::move(directory), std::move(keys)});
 }
@@ -35,7 +34,9 @@ constinit const kit::ServiceKind kKind{.name = "index",
                                        .dials = true};
 
 Service::Service(kit::ServiceParts parts, Directories directories, const RouteAdder& routes)
-    : ServiceBase(std::move(parts), kKind), core_(core_parts(std::move(directories)), settings()) {
+    : ServiceBase(std::move(parts), kKind),
+      keys_(directories.keys),
+      core_(core_parts(std::move(directories)), settings()) {
   routes(router(), core_);
   add_gauges_of_core();
 }
@@ -82,7 +83,16 @@ kit::Readiness Service::readiness() const {
   return state;
 }
 
-platform::Task<base::Result<>> Service::open() { return core_.open(); }
+// The records that this node signs count here, too.
+platform::Task<base::Result<>> Service::open() {
+  const std::string keys = settings()->amnesia ? std::string() : keys_;
+  const auto key = co_await kit::load_node_key(&host().disk, &host().random, keys);
+  if (!key) co_return base::fail(key.error());
+  core_.searches().set_own((*key)->public_key());
+  const base::Result<void> opened = co_await core_.open();
+  if (!opened) co_return base::fail(opened.error());
+  co_return base::Result<>();
+}
 
 void Service::apply(const config::Config& config) { core_.apply(config.get(index_section())); }
 
@@ -102,6 +112,8 @@ void Service::start_tasks() {
   start(kWriterTask, &Core::run_writer);
   start(kCacheJanitorTask, &Core::run_cache_janitor);
   start(kBreakerJanitorTask, &Core::run_breaker_janitor);
+  start(kRegistryFollowerTask, &Core::run_registry_follower);
+  start(kRepublisherTask, &Core::run_republisher);
   start_workers(kResolverTask, settings()->workers,
                 [this](Shutdown stop) { return core_.run_resolver(std::move(stop)); });
   start(kWarmupTask, &Core::run_warmup);

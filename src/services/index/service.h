@@ -35,6 +35,7 @@ class Service final : public kit::ServiceBase {
 
   // Before start(): other services of the process, which outlive it.
   void use(storage_api::StorageApi& storage) noexcept { core_.use(storage); }
+  void use(registry_api::RegistryApi& registry) noexcept { core_.use(registry); }
 
   // For other services of this process. Usable while the service runs.
   [[nodiscard]] index_api::IndexApi& api() noexcept { return api_; }
@@ -53,6 +54,7 @@ class Service final : public kit::ServiceBase {
 
   std::unique_ptr<platform::Disk> memory_;  // in amnesia mode
   observe::LogLimiter trouble_limit_{10'000};
+  const std::string keys_;
   Core core_;
   LocalApi api_{core_};
 };

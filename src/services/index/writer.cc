@@ -66,6 +66,8 @@ Task<void> Writer::write(WriteJob first) {
     if (event.kind == EventKind::NameSet || event.kind == EventKind::NameRemoved) versions_.add();
     parts_.events->send(std::move(event));
   }
+  // So that whoever listens on this core keeps up.
+  if (!batch.events.empty()) co_await platform::Yield();
 }
 
 Task<void> Writer::take(WriteJob job, Batch* batch) {
@@ -104,7 +106,7 @@ Task<Result<NameSet>> Writer::decide_on(const SetNameJob* job, Draft* draft) {
   return decide(draft, job, rules_, parts_.host.clock.unix_ms());
 }
 Task<Result<Announced>> Writer::decide_on(const AnnounceJob* job, Draft* draft) {
-  return decide(draft, job);
+  return decide(draft, job, parts_.host.clock.unix_ms());
 }
 Task<Result<bool>> Writer::decide_on(const PinJob* job, Draft* draft) { return decide(draft, job); }
 Task<Result<bool>> Writer::decide_on(const ManifestJob* job, Draft* draft) {
@@ -163,7 +165,7 @@ void Writer::note_failure(const base::Error& why) {
   broken_.store(parts_.store->needs_repair(), std::memory_order_relaxed);
   const auto silenced = trouble_limit_.admit(parts_.host.clock.unix_ms());
   if (silenced) {
-    parts_.log.error("write failed", {{"what", why.message}, {"silenced", *silenced}});
+    parts_.log.warn("write failed", {{"what", why.message}, {"silenced", *silenced}});
   }
 }
 

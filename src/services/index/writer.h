@@ -76,6 +76,8 @@ class Writer {
   // What the job's change voids, and what is told of it.
   void note(const SetNameJob& job, const NameSet& set, Batch& batch) const;
   void note(const AnnounceJob& job, const Announced& announced, Batch& batch) const;
+  // An answer made of what was said is no older than that.
+  void note(const LearnJob&, const Announced&, Batch&) const {}
   void note(const PinJob& job, bool changed, Batch& batch) const;
   void note(const ManifestJob& job, bool changed, Batch& batch) const;
   void note(const PruneJob&, std::size_t, Batch&) const {}

@@ -129,18 +129,31 @@ std::optional<std::uint64_t> parse_number(std::string_view text) noexcept {
 }
 
 Result<std::optional<std::uint64_t>> query_number(const Request& request, std::string_view name) {
-  std::array<char, 64> scratch{};
+  if (request.query.empty()) return std::nullopt;
+  http::UriScratch scratch{};
   const auto wrong = [name] {
     return fail(Code::Malformed, std::string(name) + " in the query must be a number, once");
   };
-  // A query of others' parameters may be longer than ours can be.
-  if (request.query.size() > scratch.size()) return wrong();
   const auto text = http::find_param(request.query, name, scratch);
   if (!text) return wrong();
   if (!*text) return std::nullopt;
   const auto number = parse_number(**text);
   if (!number) return wrong();
   return number;
+}
+
+Result<std::optional<std::string>> query_text(const Request& request, std::string_view name,
+                                              std::size_t most_bytes) {
+  http::UriScratch scratch{};
+  const auto text = http::find_param(request.query, name, scratch);
+  if (!text) {
+    return fail(Code::Malformed, std::string(name) + " in the query must be a text, once");
+  }
+  if (!*text) return std::nullopt;
+  if ((*text)->size() > most_bytes) {
+    return fail(Code::Malformed, std::string(name) + " in the query is too long");
+  }
+  return std::string(**text);
 }
 
 }  // namespace ron::kit

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -28,6 +29,9 @@ http::Response tagged_document(const http::Request& request, std::string_view ta
 // A number of the query; nothing: it is not there. Malformed.
 base::Result<std::optional<std::uint64_t>> query_number(const http::Request& request,
                                                         std::string_view name);
+// A text of the query with at most `most_bytes`; nothing: it is not there. Malformed.
+base::Result<std::optional<std::string>> query_text(const http::Request& request,
+                                                    std::string_view name, std::size_t most_bytes);
 // A decimal number without sign or leading zeros.
 std::optional<std::uint64_t> parse_number(std::string_view text) noexcept;
 

@@ -116,7 +116,7 @@ class WorkQueue {
   std::optional<Job> try_take(std::size_t lane = 0) {
     for (;;) {
       std::optional<Job> job = jobs_.try_recv(lane);
-      if (!job || !std::visit([](auto& one) { return one.reply->abandoned(); }, *job)) return job;
+      if (!job || !std::visit([](auto& one) { return is_abandoned(one); }, *job)) return job;
       left_queued_.add();
     }
   }
@@ -132,10 +132,17 @@ class WorkQueue {
   [[nodiscard]] std::size_t capacity() const noexcept { return jobs_.capacity(); }
 
  private:
+  // Nobody waits for it any more. Nobody ever did for a job that says so by `kUnwatched`.
+  template <class J>
+  static bool is_abandoned(const J& job) {
+    if constexpr (requires { J::kUnwatched; }) return false;
+    return job.reply->abandoned();
+  }
+
   // Work that need not wait is over before anyone could leave.
   template <class J, class Run>
   platform::Task<void> attend(J job, Run* run) {
-    if (job.reply->abandoned()) {
+    if (is_abandoned(job)) {
       left_queued_.add();
       co_return;
     }
