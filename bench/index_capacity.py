@@ -64,6 +64,7 @@ class Far:
     def __init__(self, delay_s):
         self.delay_s = delay_s / 2  # in each direction
         self.loop = asyncio.new_event_loop()
+        self.relays = set()  # those at work: the loop alone would not keep them
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
 
     def url_of(self, server):
@@ -74,6 +75,8 @@ class Far:
         return "http://{}:{}".format(*listener.sockets[0].getsockname())
 
     async def _relay(self, server, reader, writer):
+        self.relays.add(task := asyncio.current_task())
+        task.add_done_callback(self.relays.discard)
         try:
             far_reader, far_writer = await asyncio.open_connection(server.path.address, server.port)
         except OSError:
@@ -141,6 +144,8 @@ class Popularity:
 class Bench:
     """One index over the DHT, with so many resolvers at a time."""
 
+    SERIES = (("index_hedged_searches_total",), ("index_searches_total", 'result="timeout"'))
+
     def __init__(self, directory, path, proxies, options):
         self.directory, self.path, self.proxies, self.options = pathlib.Path(directory), path, proxies, options
         self.requests = Requests(directory)
@@ -183,9 +188,10 @@ class Bench:
         with self.index(workers, ttl_s, names) as server:
             how = {"connections": CONNECTIONS, "rate": options.rate, "accept": ("200", "429", "503", "504")}
             self.requests.resolve(server, popularity.sample(names, options.rate * options.warm_up), **how)
-            hedged = server.metric("index_hedged_searches_total")
+            hedged, late = (server.metric(*series) for series in self.SERIES)
             row = self.requests.resolve(server, popularity.sample(names, options.rate * options.seconds), **how)
-            row["hedged"] = server.metric("index_hedged_searches_total") - hedged
+            row["hedged"] = server.metric(*self.SERIES[0]) - hedged
+            row["late"] = server.metric(*self.SERIES[1]) - late
         refused = sum(row["refused"].values())
         row["hit_rate"] *= row["count"] / (row["count"] + refused)
         return {"workers": workers, "busy": row["resolver_s"] / row["seconds"],
@@ -229,7 +235,7 @@ def main():
             rows.append(row)
             print(f"{workers:>3} resolvers: {row['busy']:.2f} busy ({row['utilisation']:.2f}), p_hit {row['hit_rate']:.3f}, "
                   f"p50 {row['p50_us'] / 1e3:.2f} ms, p99 {row['p99_us'] / 1e3:.1f} ms, {row['refusals']} refused, "
-                  f"{row['hedged']:.0f} hedged", flush=True)
+                  f"{row['late']:.0f} searches late, {row['hedged']:.0f} hedged", flush=True)
     rounds.write_result("index_capacity", {
         "names": options.names, "rate": options.rate, "ttl_s": options.ttl, "delay_ms": options.delay_ms, "dht_nodes": NODES,
         "service_s": service_s, "dht_s": dht_s, "hit_rate": hit_rate, "busy": busy, "wanted": wanted, "rows": rows})

@@ -45,7 +45,7 @@ Task<void> Peer::live() {
                         .config = std::move(config),
                         .credentials = {scene_.subject.keyring(), nullptr},
                         .logs = &logs_},
-      index::Directories{.data = "/index", .keys = "/keys"});
+      index::Directories{.data = "/index", .keys = ""});
   kit::LifeHooks hooks;
   hooks.on_listening = [this](kit::Service&, const kit::Endpoints&) {
     started_ = true;

@@ -138,7 +138,7 @@ std::unique_ptr<kit::Service> IndexSubject::make_service(kit::ServiceParts parts
   }));
   WatchedRoutes* const routes = routes_.back().get();
   auto service = std::make_unique<index::Service>(
-      std::move(parts), index::Directories{.data = "/index", .keys = "/keys"},
+      std::move(parts), index::Directories{.data = "/index", .keys = ""},
       [routes](http::Router& router, index::Core& core) { routes->add(router, core); });
   if (plant_ == IndexPlant::BelieveAnyone) {
     service->core().searches().trust().set({.anyone = true});

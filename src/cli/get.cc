@@ -59,7 +59,7 @@ Task<Result<std::uint64_t>> fetch_or_continue(Session* session, const GetObject*
 Task<Result<void>> to_file(Session* session, const GetObject* what, std::string path,
                            unsigned mode) {
   FileSink sink(*session, std::move(path), what->id);
-  const Result<void> opened = co_await sink.open(false, what->force);
+  const Result<void> opened = co_await sink.open(std::nullopt, what->force);
   if (!opened) co_return opened;
   if (what->sync) sink.sync_early();
   const auto length = co_await fetch_or_continue(session, what, &sink);

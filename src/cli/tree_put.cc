@@ -12,6 +12,7 @@
 #include "catalog/media_type.h"
 #include "cli/in_order.h"
 #include "cli/index_client.h"
+#include "cli/local_sinks.h"
 #include "cli/session.h"
 #include "cli/store.h"
 #include "cli/tree_ref.h"
@@ -33,6 +34,8 @@ using platform::Task;
 using platform::posix::FileKind;
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
+// Up to here asking whether the server has a file costs it as much as sending it.
+constexpr std::uint64_t kAskBytes = 4 * base::kKiB;
 
 // A file with its address, and its bytes if it is small.
 struct Loaded {
@@ -135,7 +138,7 @@ class NamedPut {
       const std::uint64_t before = session_.progress().bytes();
       id = co_await storer_.store_stream(what_.path == "-" ? "" : what_.path);
       if (!id) co_return fail(id.error());
-      count_sent(session_.progress().bytes() - before);
+      count_sent(session_.progress().bytes() - before, true);
     }
     const std::string type =
         what_.type.empty() ? std::string(catalog::media_type_of(what_.path)) : what_.type;
@@ -175,6 +178,7 @@ class NamedPut {
                         describe(manifest.error()));
       co_return;
     }
+    there_.insert(*current_->target);
     for (const ManifestEntry& entry : manifest->entries) {
       if (const catalog::TreeFile* file = entry.file()) there_.insert(file->address);
     }
@@ -209,6 +213,11 @@ class NamedPut {
     if (const auto sound = catalog::check_path(what.relative);
         !sound && what.kind != WalkedFile::Kind::Failed) {
       stored.entry = fail(sound.error());
+      co_return std::move(stored);
+    }
+    if (is_part_path(what.relative)) {
+      stored.entry = fail(Code::PreconditionFailed,
+                          "ron get has left it unfinished; finish that, or remove it");
       co_return std::move(stored);
     }
     switch (what.kind) {
@@ -261,28 +270,38 @@ class NamedPut {
                                                   .exec = loaded->file.executable},
                         .mtime_s = {}};
     if (what_.times) entry.mtime_s = seconds_of(stamp);
-    const auto needed = co_await is_needed(id);
-    if (!needed) co_return fail(needed.error());
-    if (!*needed) {
-      session_.progress().skip_bytes(stamp.bytes);
-      co_return std::move(entry);
-    }
-    Result<base::ObjectId> stored = fail(Code::Internal, "nothing was done");
-    if (stamp.bytes > kPartBytes) {
-      stored = co_await storer_.store_large(path, stamp);
-    } else {
-      stored = co_await storer_.store_bytes(id, std::move(loaded->file.bytes));
-    }
-    if (!stored) co_return fail(stored.error());
-    if (*stored != id) co_return fail(file_changed());
-    count_sent(stamp.bytes);
+    const auto sent = co_await send(id, path, std::move(loaded->file));
+    if (!sent) co_return fail(sent.error());
     co_return std::move(entry);
   }
 
+  Task<Result<void>> send(base::ObjectId id, std::string path, platform::posix::LoadedFile file) {
+    const std::uint64_t length = file.stamp.bytes;
+    const bool asks = !what_.resend && length > kAskBytes;
+    const auto needed = co_await is_needed(id, asks);
+    if (!needed) co_return fail(needed.error());
+    if (!*needed) {
+      session_.progress().skip_bytes(length);
+      co_return Result<void>();
+    }
+    if (length > kPartBytes) {
+      const auto stored = co_await storer_.store_large(path, file.stamp);
+      if (!stored) co_return fail(stored.error());
+      if (*stored != id) co_return fail(file_changed());
+      count_sent(length, true);
+      co_return Result<void>();
+    }
+    const auto is_new = co_await session_.objects().put(id, file.bytes.view());
+    if (!is_new) co_return fail(is_new.error());
+    session_.progress().add_bytes(length);
+    count_sent(length, *is_new);
+    co_return Result<void>();
+  }
+
   // False if the server has it, or is about to get it from another file of the tree.
-  Task<Result<bool>> is_needed(base::ObjectId id) {
+  Task<Result<bool>> is_needed(base::ObjectId id, bool asks) {
     if (!there_.insert(id).second) co_return false;
-    if (what_.resend) co_return true;
+    if (!asks) co_return true;
     const auto head = co_await session_.objects().head(id);
     if (head) co_return false;
     if (head.error().code != Code::NotFound) co_return fail(head.error());
@@ -306,7 +325,8 @@ class NamedPut {
     if (made->text.size() > catalog::kMaxManifestBytes) {
       co_return fail(Code::BodyCap, "the tree's manifest would be larger than 1 GiB");
     }
-    const auto needed = co_await is_needed(made->id);
+    const auto needed =
+        co_await is_needed(made->id, !what_.resend && made->text.size() > kAskBytes);
     if (!needed) co_return fail(needed.error());
     if (*needed) {
       const auto stored = co_await store_text(&made->text, made->id);
@@ -356,8 +376,7 @@ class NamedPut {
   [[nodiscard]] std::string summary(bool is_same) const {
     std::string text = count_of(files_, "file", "files");
     if (is_same) text += ", unchanged";
-    return text + ", " + std::to_string(sent_files_) + " new, " + human_bytes(sent_bytes_) +
-           " sent";
+    return text + ", " + std::to_string(new_files_) + " new, " + human_bytes(sent_bytes_) + " sent";
   }
 
   Task<base::Error> explain_skew(std::uint64_t expected) {
@@ -382,8 +401,8 @@ class NamedPut {
     return {Code::VersionSkew, text + "; put again to replace it"};
   }
 
-  void count_sent(std::uint64_t bytes) noexcept {
-    ++sent_files_;
+  void count_sent(std::uint64_t bytes, bool is_new) noexcept {
+    if (is_new) ++new_files_;
     sent_bytes_ += bytes;
   }
 
@@ -396,7 +415,7 @@ class NamedPut {
   catalog::Manifest manifest_;
   std::uint64_t files_ = 0;
   std::uint64_t failed_ = 0;
-  std::uint64_t sent_files_ = 0;
+  std::uint64_t new_files_ = 0;
   std::uint64_t sent_bytes_ = 0;
   InOrder<Stored> window_;
 };

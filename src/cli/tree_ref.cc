@@ -62,7 +62,7 @@ Result<std::vector<Reading>> readings(std::string_view text) {
     auto ref = catalog::parse_name_ref(text.substr(0, end));
     if (!ref) continue;
     const std::string_view path = text.substr(std::min(end + 1, text.size()));
-    if (!path.empty() && !catalog::check_path(path)) break;  // with more of it neither
+    if (end < text.size() && !catalog::check_path(path)) break;  // with more of it neither
     found.push_back({std::move(*ref), std::string(path)});
   }
   if (!found.empty()) return found;

@@ -118,6 +118,11 @@ Task<TreeRestore::Fetched> TreeRestore::restore(const catalog::ManifestEntry* en
     if (link != nullptr) fetched.done = catalog::check_link(draft.path, link->target);
     co_return fetched;
   }
+  // Under such a name the bytes of another file may stand while it is fetched.
+  if (is_part_path(draft.path)) {
+    fetched.done = fail(Code::PreconditionFailed, "this is the name of an unfinished download");
+    co_return fetched;
+  }
   draft.draft = part_path(draft.path, file->address);
   const auto found = co_await session_.off_loop(
       [to = to_, path = draft.path, part = draft.draft, file = *file,
@@ -157,7 +162,7 @@ Task<Result<void>> TreeRestore::fetch_large(const catalog::TreeFile* file, const
   const std::string name = draft->path.substr(slash == std::string::npos ? 0 : slash + 1);
   FileSink sink(session_, path_of(*directory) + "/" + name, file->address);
   // Whether the name is free was asked before, and is again when it is given.
-  const Result<void> opened = co_await sink.open(false, true);
+  const Result<void> opened = co_await sink.open(std::nullopt, true);
   if (!opened) co_return opened;
   const auto length = co_await download(&session_, {.id = file->address,
                                                     .sink = &sink,

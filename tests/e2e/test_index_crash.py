@@ -16,6 +16,7 @@ import time
 import unittest
 from collections import Counter
 
+import index
 import ron
 
 KILLS = 30
@@ -24,9 +25,6 @@ WRITERS = 32
 # Names that several writers want at once, and names of their own.
 SHARED = [f"shared/{number}" for number in range(3)]
 GONE = (ron.Closed, ron.Truncated, ConnectionError, TimeoutError)
-# No limit of rates and connections gets in the way.
-QUIET = {"index.server.max_rps": 1000000, "index.max_conns_per_ip": 1024,
-         "index.server.connection_limit_per_ip": 1024}
 
 
 class Write:
@@ -66,7 +64,7 @@ class Case(unittest.TestCase):
         self.random = random.Random(SEED)
 
     def start(self):
-        server = ron.Process(["index", "--data", self.data], ["svc-index"], sets=QUIET)
+        server = index.Server(self.data)
         self.addCleanup(server.close)
         return server
 
@@ -98,14 +96,14 @@ class Case(unittest.TestCase):
             return expected
         return int(answer.json()["error"].get("details", {}).get("version", 0))
 
-    def client(self, server, index):
+    def client(self, server, number):
         """Compare and set, with what it was last told, until the server is gone."""
-        dice = random.Random(f"{SEED}-{server.pid}-{index}")
+        dice = random.Random(f"{SEED}-{server.pid}-{number}")
         known = {}
         try:
             with server.connect(timeout=5) as connection:
                 while True:
-                    name = dice.choice((*SHARED, f"own/{index}"))
+                    name = dice.choice((*SHARED, f"own/{number}"))
                     blind = dice.random() < 0.1
                     version = self.write(server, connection, name,
                                          None if blind else known.get(name, 0), dice)
@@ -180,7 +178,7 @@ class Kills(Case):
         for _ in range(KILLS):
             server = self.start()
             self.check(server)
-            load = ron.Load(8, lambda index, server=server: self.client(server, index))
+            load = ron.Load(8, lambda number, server=server: self.client(server, number))
             time.sleep(self.random.uniform(0.02, 0.4))
             server.close()  # SIGKILL
             self.assertEqual(load.join(), [])
@@ -201,8 +199,8 @@ class Linearizable(Case):
         server = self.start()
         stop = time.monotonic() + 5
 
-        def work(index):
-            dice = random.Random(f"{SEED}-{index}")
+        def work(number):
+            dice = random.Random(f"{SEED}-{number}")
             known = {}
             with server.connect(timeout=30) as connection:
                 while time.monotonic() < stop:

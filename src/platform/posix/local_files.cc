@@ -309,11 +309,14 @@ base::Result<void> publish_file(const std::string& draft, const std::string& pat
   return {};
 }
 
-base::Result<void> make_public_directories(const std::string& path) {
-  constexpr mode_t kMode = 0777;
+base::Result<void> make_public_directories(const std::string& path, unsigned file_mode) {
   for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
-    if (mkdir(part.c_str(), kMode) != 0) {
+    const bool is_ours = mkdir(part.c_str(), S_IRWXU) == 0;
+    if (is_ours && chmod(part.c_str(), directory_mode(file_mode)) != 0) {
+      return failed("cannot set the mode of", part);
+    }
+    if (!is_ours) {
       const int error = errno;
       struct stat status{};
       const bool there = stat(part.c_str(), &status) == 0 && S_ISDIR(status.st_mode);

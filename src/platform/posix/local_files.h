@@ -103,8 +103,12 @@ base::Result<void> check_replaceable_at(int directory, const std::string& name,
 // Gives a finished file its name. A regular file that has it is replaced and leaves its permissions
 // and, where that is allowed, its owner; otherwise the mode is `mode`.
 base::Result<void> publish_file(const std::string& draft, const std::string& path, unsigned mode);
-// The directory and its missing parents, as mkdir -p makes them.
-base::Result<void> make_public_directories(const std::string& path);
+// Of a directory beside files of that mode: whoever may read them may look into it.
+[[nodiscard]] constexpr unsigned directory_mode(unsigned file_mode) noexcept {
+  return file_mode | 0700U | ((file_mode & 0444U) >> 2U);
+}
+// The directory and its missing parents, as mkdir -p makes them, for files of that mode.
+base::Result<void> make_public_directories(const std::string& path, unsigned file_mode);
 // Everything written to the file system that holds `path` is on the medium when this returns.
 base::Result<void> sync_file_system(const std::string& path);
 

@@ -67,6 +67,15 @@ bool leads_to(int directory, const std::string& name, const std::string& target)
   return size >= 0 && std::string_view(found.data(), static_cast<std::size_t>(size)) == target;
 }
 
+// Under the first name that is free: whatever has another belongs to somebody. None with errno set.
+std::optional<std::string> make_draft_link(int directory, const std::string& target) {
+  for (unsigned number = 0;; ++number) {
+    std::string name = ".ron-link-" + std::to_string(number);
+    if (symlinkat(target.c_str(), directory, name.c_str()) == 0) return name;
+    if (errno != EEXIST) return std::nullopt;
+  }
+}
+
 bool is_link(int directory, const std::string& name) {
   struct stat status{};
   return fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -76,7 +85,8 @@ bool is_link(int directory, const std::string& name) {
 }  // namespace
 
 Result<LocalTree> LocalTree::open(const std::string& path, Options options) {
-  if (auto made = make_public_directories(path); !made) return fail(std::move(made.error()));
+  if (auto made = make_public_directories(path, options.mode); !made)
+    return fail(std::move(made.error()));
   Descriptor root(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return failed("cannot open", path);
   auto lock = PathLock::directory(path);
@@ -88,7 +98,7 @@ Result<LocalTree> LocalTree::open(const std::string& path, Options options) {
 Result<Descriptor> LocalTree::step(int from, const std::string& segment, std::string_view shown,
                                    Missing missing) const {
   constexpr int kFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  constexpr mode_t kMode = 0777;  // less the umask
+  constexpr int kReadFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   if (!is_segment(segment)) return leads_out(shown);
   Descriptor found(openat(from, segment.c_str(), kFlags));
   if (found.valid()) return found;
@@ -104,11 +114,13 @@ Result<Descriptor> LocalTree::step(int from, const std::string& segment, std::st
   } else if (errno != ENOENT) {
     return failed("cannot open", shown);
   }
-  if (mkdirat(from, segment.c_str(), kMode) != 0 && errno != EEXIST) {
+  const bool is_ours = mkdirat(from, segment.c_str(), S_IRWXU) == 0;
+  if (!is_ours && errno != EEXIST) return failed("cannot make directory", shown);
+  Descriptor made(openat(from, segment.c_str(), is_ours ? kReadFlags : kFlags));
+  if (!made.valid()) return failed("cannot open", shown);
+  if (is_ours && fchmod(made.get(), directory_mode(options_.mode)) != 0) {
     return failed("cannot make directory", shown);
   }
-  Descriptor made(openat(from, segment.c_str(), kFlags));
-  if (!made.valid()) return failed("cannot open", shown);
   return made;
 }
 
@@ -214,21 +226,22 @@ Result<void> LocalTree::publish(std::string_view draft, std::string_view path,
 
 Result<void> LocalTree::make_link(std::string_view path, const std::string& target,
                                   std::optional<std::int64_t> modified_s) const {
-  constexpr const char* kDraft = ".ron-link";
   const auto in = place(path, Missing::Make);
   if (!in) return fail(in.error());
-  if (!leads_to(in->directory.get(), in->name, target)) {
-    const bool force = options_.force || is_link(in->directory.get(), in->name);
-    auto free = check_replaceable_at(in->directory.get(), in->name, path, force);
+  const int directory = in->directory.get();
+  if (!leads_to(directory, in->name, target)) {
+    const bool force = options_.force || is_link(directory, in->name);
+    auto free = check_replaceable_at(directory, in->name, path, force);
     if (!free) return free;
-    unlinkat(in->directory.get(), kDraft, 0);  // of an earlier try
-    if (symlinkat(target.c_str(), in->directory.get(), kDraft) != 0 ||
-        renameat(in->directory.get(), kDraft, in->directory.get(), in->name.c_str()) != 0) {
-      return failed("cannot make the link", path);
+    const auto draft = make_draft_link(directory, target);
+    if (!draft) return failed("cannot make the link", path);
+    if (renameat(directory, draft->c_str(), directory, in->name.c_str()) != 0) {
+      const int error = errno;
+      unlinkat(directory, draft->c_str(), 0);
+      return fail(disk_error("cannot make the link", path, error));
     }
   }
-  if (!set_time(in->directory.get(), in->name, modified_s))
-    return failed("cannot set the time of", path);
+  if (!set_time(directory, in->name, modified_s)) return failed("cannot set the time of", path);
   return {};
 }
 

@@ -174,8 +174,10 @@ TEST_F(LocalTreeTest, MakesAndMovesLinks) {
   struct stat status{};
   ASSERT_EQ(lstat(in_tree("a/l").c_str(), &status), 0);
   EXPECT_EQ(status.st_mtim.tv_sec, 1'000);
+  std::ofstream(in_tree("a/.ron-link-0")) << "mine";
   ASSERT_TRUE(to.make_link("a/l", "c", {}));
   EXPECT_EQ(fs::read_symlink(in_tree("a/l")), "c");
+  EXPECT_EQ(text_of(in_tree("a/.ron-link-0")), "mine");
   std::ofstream(in_tree("f")) << "old";
   EXPECT_FALSE(fs::is_symlink(in_tree("f")));
   fs::permissions(in_tree("f"), fs::perms::owner_read);
