@@ -134,7 +134,7 @@ class Announce(unittest.TestCase):
                              bind="0.0.0.0:0")
         self.addCleanup(server.close)
         server.wait_log("nothing is announced: the process listens on every address; "
-                        "storage.announce.url says under which one others find it")
+                        "storage.announce.public_url says under which one others find it")
 
 
 if __name__ == "__main__":

@@ -26,14 +26,17 @@ class AddressRates {
   AddressRates(const AddressRates&) = delete;
   AddressRates& operator=(const AddressRates&) = delete;
 
+  static constexpr std::size_t kShards = 16;
+  static constexpr std::size_t kAddressesPerShard = 1024;
+  static constexpr std::size_t kMost = kShards * kAddressesPerShard;
+  static constexpr std::size_t kAddressBytes = 160;  // with its place
+
   // RateLimited, with the seconds to wait, beyond `rps` of this address.
   base::Result<void> take(const platform::Endpoint& peer, std::uint64_t rps,
                           platform::TimePoint now);
 
  private:
   using Address = std::array<std::uint8_t, 16>;
-  static constexpr std::size_t kShards = 16;
-  static constexpr std::size_t kAddressesPerShard = 1024;
   // How many are looked at to find one that makes room.
   static constexpr std::size_t kCandidates = 8;
 

@@ -100,16 +100,22 @@ Task<Result<void>> Store::open_map() {
 Task<Result<void>> Store::replay() {
   std::vector<Changes> pending;
   const std::uint64_t from = position_;
-  Result<void> opened = co_await log_.open(from, [&pending](const chain::FrameView& frame) {
+  std::uint64_t bytes = 0;
+  Result<void> opened = co_await log_.open(from, [&pending, &bytes](const chain::FrameView& frame) {
     auto changes = decode_frame(base::as_text(frame.bytes));
     if (!changes) return Result<void>(fail(std::move(changes.error())));
     pending.push_back(std::move(*changes));
+    bytes += frame.bytes.size();
     return Result<void>();
   });
   if (!opened) co_return opened;
   if (position_ > log_.next()) {
     co_return fail(Code::IntegrityFail, "the log ends before what the map has of it; restore both");
   }
+  // What the map had when it was opened it has for good.
+  const auto dropped = co_await log_.drop_below(from);
+  if (!dropped) co_return fail(dropped.error());
+  untidy_bytes_ = bytes;
   if (pending.empty()) co_return Result<void>();
   co_return co_await apply(std::move(pending), log_.next());
 }
@@ -165,12 +171,22 @@ Task<Result<void>> Store::repair() {
 
 Task<Result<void>> Store::tidy() {
   if (untidy_bytes_ < kTidyBytes) co_return Result<void>();
+  co_return co_await shorten_log();
+}
+
+Task<Result<void>> Store::shorten_log() {
   const Result<void> flushed = co_await map_->flush();
   if (!flushed) co_return flushed;
   untidy_bytes_ = 0;
   const auto dropped = co_await log_.drop_below(position_);
   if (!dropped) co_return fail(dropped.error());
   co_return Result<void>();
+}
+
+Task<Result<void>> Store::close() {
+  const Result<void> shortened = co_await shorten_log();
+  if (!shortened) co_return shortened;
+  co_return co_await log_.close();
 }
 
 }  // namespace ron::index

@@ -60,6 +60,10 @@ class Store {
   // the writer, between two commits. Cancel-safe: it can be done again.
   platform::Task<base::Result<void>> tidy();
 
+  // Puts everything on the medium, so that the next start has nothing to do. Nothing can be
+  // committed then. Cancel-safe: a start does it otherwise.
+  platform::Task<base::Result<void>> close();
+
   // What a batch may come to.
   static constexpr std::size_t kBatchBytes = 8 * base::kMiB;
   static_assert(kBatchBytes < chain::kMaxBatchBytes);
@@ -70,6 +74,7 @@ class Store {
 
   platform::Task<base::Result<void>> open_map();
   platform::Task<base::Result<void>> replay();
+  platform::Task<base::Result<void>> shorten_log();
   platform::Task<base::Result<void>> apply(std::vector<Changes> all, std::uint64_t position);
 
   platform::Host host_;

@@ -36,11 +36,14 @@ Task<void> Writer::run(runtime::Shutdown shutdown) {
   for (;;) {
     if (parts_.store->needs_repair()) co_await repair(shutdown);
     auto job = co_await queue_.take(shutdown);
-    if (!job) co_return;
+    if (!job) break;
     co_await write(std::move(*job));
     const Result<void> tidied = co_await parts_.store->tidy();
     if (!tidied) note_failure(tidied.error());
   }
+  if (parts_.store->needs_repair()) co_return;
+  const Result<void> closed = co_await parts_.store->close();
+  if (!closed) note_failure(closed.error());
 }
 
 Task<void> Writer::write(WriteJob first) {

@@ -68,7 +68,7 @@ config::Group<AnnounceConfig> announce_keys() {
                        "an index elsewhere, http(s)://host:port; empty: the one of this process"),
       config::text_key("token_path", &C::token_path, "", {}, Reload::Restart,
                        "file with a token for it; an index that knows this node needs none"),
-      config::text_key("url", &C::url, "", {}, Reload::Hot,
+      config::text_key("public_url", &C::url, "", {}, Reload::Hot,
                        "where others get the objects of this node; empty: where the process "
                        "listens, unless that is every address"),
       config::text_key("region", &C::region, "", {}, Reload::Hot, "where this node is: a-z 0-9 -"),
@@ -80,7 +80,7 @@ config::Group<AnnounceConfig> announce_keys() {
     const auto add = [&problems](const char* key, const base::Result<void>& sound) {
       if (!sound) problems.add(key, sound.error().message);
     };
-    if (!announce.url.empty()) add("url", catalog::check_provider_url(announce.url));
+    if (!announce.url.empty()) add("public_url", catalog::check_provider_url(announce.url));
     add("region", catalog::check_region(announce.region));
     if (announce.index.empty()) return;
     const auto index = http::UpstreamAddress::parse(announce.index);
