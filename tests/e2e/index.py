@@ -80,10 +80,8 @@ class Server(service_case.Server):
         return self.ask("GET", "/providers/" + address + query, headers=headers, auth=())
 
     def ask_admin(self, method, path, body=None, headers=(), auth=None):
-        body = json.dumps(body).encode() if body is not None else b"" if method == "POST" else None
         with self.connect_admin() as connection:
-            return connection.ask(method, path, [*((self.auth,) if auth is None else auth), *headers],
-                                  body)
+            return self.ask(method, path, body, headers, auth, connection)
 
 
 class Case(service_case.Case):
@@ -95,9 +93,10 @@ class Case(service_case.Case):
 
 class Target:
     """Somebody whom an index asks: a server with objects, a DHT proxy or another index. `have` are
-    paths and what is answered there; elsewhere it is `absent`, or not found if that is None. While `held` is clear the
-    answer waits; `cut` closes the connection in its place. `seen` are the paths in order, `left` how
-    many askers were gone before their answer was due."""
+    paths and what is answered there; elsewhere it is `absent`, or not found if that is None. While
+    `held` is clear, and for `delay` seconds, the answer waits; `cut` closes the connection in its
+    place. `seen` are the paths in order, `put` what came with them, `left` how many askers were
+    gone before their answer was due."""
 
     def __init__(self, have, kind, absent=None):
         self.have, self.kind = dict(have), kind
@@ -190,7 +189,8 @@ def proxy_target(lane, records):
 
 def dht_value(data):
     """As proxies write values: a line of JSON each."""
-    return json.dumps({"data": base64.b64encode(data).decode(), "id": "1", "type": 0}).encode() + b"\n"
+    value = {"data": base64.b64encode(data).decode(), "id": "1", "type": 0}
+    return json.dumps(value).encode() + b"\n"
 
 
 def peer_target(records):

@@ -1,5 +1,6 @@
-"""What tests of the services with documents (svc-registry, svc-index) share: a process that is asked
-with JSON and capabilities, and a test case with a data directory that outlives its servers."""
+"""What tests of the services with documents (svc-registry, svc-index) share: a process that is
+asked with JSON and capabilities, and a test case with a data directory that outlives its
+servers."""
 
 import json
 import shutil

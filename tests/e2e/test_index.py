@@ -27,9 +27,11 @@ class Fresh(Case):
 
     def wait_cached(self, key, server=None):
         """The janitor takes answers in a moment after they were given."""
-        return ron.wait_until("it is in the cache", lambda: (
-            lambda found: found if found["source"] == "cache" else None)(
-                (server or self.server).resolved(key)))
+        def cached():
+            found = (server or self.server).resolved(key)
+            return found if found["source"] == "cache" else None
+
+        return ron.wait_until("it is in the cache", cached)
 
 
 class Resolve(Fresh):
@@ -46,7 +48,8 @@ class Resolve(Fresh):
         self.refused(self.server.resolve(address), 404, "NotFound")
         self.server.announce(address, record(node, address, "http://node:1"), (self.server.auth,))
         first = self.server.resolved(address)
-        self.assertEqual((first["key"], first["address"], first["source"]), (address, address, "store"))
+        self.assertEqual((first["key"], first["address"], first["source"]),
+                         (address, address, "store"))
         self.assertNotIn("version", first)
         self.assertEqual([each["url"] for each in first["providers"]], ["http://node:1"])
         self.wait_cached(address)
@@ -176,7 +179,7 @@ class CacheLimits(Case):
         server = self.start()
         server.set_name("docs", address_of(1))
         server = self.restart(server, sets={"cache.warmup_keys": '["docs", "none/x"]'})
-        ron.wait_until("the cache is warm", lambda: server.metrics().value("index_cache_entries") == 2)
+        server.wait_metric("index_cache_entries", 2)
         self.assertEqual(server.resolved("docs")["source"], "cache")
 
 
@@ -308,8 +311,8 @@ class Process(Case):
 
     def test_a_second_process_is_refused(self):
         self.start()
-        code, _, error = ron.run_ron("index", "--data", self.data, "--bind", "127.0.0.1:0", "--admin",
-                                     "127.0.0.1:0")
+        code, _, error = ron.run_ron("index", "--data", self.data, "--bind", "127.0.0.1:0",
+                                     "--admin", "127.0.0.1:0")
         self.assertEqual(code, 1)
         self.assertEqual(len(error.strip().splitlines()), 1, error)
 
@@ -326,7 +329,8 @@ class Process(Case):
         server = self.start(command="up")
         stored = server.ask("POST", "/o", b"hello")
         self.assertEqual(stored.status, 201)
-        entry = {"address": stored.json()["address"], "length": 5, "path": "a.txt", "type": "text/plain"}
+        entry = {"address": stored.json()["address"], "length": 5, "path": "a.txt",
+                 "type": "text/plain"}
         manifest = json.dumps({"entries": [entry], "ron": "manifest/1"}, sort_keys=True,
                               separators=(",", ":")).encode()
         tree = server.ask("POST", "/o", manifest).json()["address"]
@@ -345,7 +349,8 @@ class Process(Case):
         self.addCleanup(server.close)
         self.assertEqual(server.set_name("docs", address_of(1)), 1)
         with server.connect_unix() as connection:
-            self.assertEqual(connection.ask("GET", "/resolve/docs").json()["address"], address_of(1))
+            found = connection.ask("GET", "/resolve/docs").json()
+            self.assertEqual(found["address"], address_of(1))
 
     def test_private_reads(self):
         server = index.Server(sets={"auth.public_reads": "false"})
@@ -359,7 +364,8 @@ class Process(Case):
 
 class Amnesia(traced.Case):
     def test_only_the_token_is_written(self):
-        with index.Server(binary=str(self.binary), env={"TMPDIR": str(self.trace.parent)}) as server:
+        with index.Server(binary=str(self.binary),
+                          env={"TMPDIR": str(self.trace.parent)}) as server:
             for number in range(50):
                 server.set_name(f"docs/{number}", address_of(number))
                 server.resolved(f"docs/{number}")
@@ -404,7 +410,8 @@ class Reload(Case):
         self.refused(server.announce(address, record(node, address)), 401, "Unauthorized")
         limited = dict(index__quotas__names_per_tenant=2, index__cache__negative_ttl='"0s"',
                        index__discovery__nodes=f'["{node.text}"]')
-        self.moves(server, "index_reload_success_total", 1, lambda: server.reload(self.text(**limited)))
+        self.moves(server, "index_reload_success_total", 1,
+                   lambda: server.reload(self.text(**limited)))
         self.assertEqual(server.announce(address, record(node, address)).status, 200)
         server.set_name("docs/1", address)
         server.set_name("docs/2", address)
@@ -440,7 +447,8 @@ class Reload(Case):
 
         load = ron.Load(4, work)
         for number in range(10):
-            server.reload(self.text(index__cache__entries=16 << number % 3, index__dht__alpha=number + 1))
+            server.reload(self.text(index__cache__entries=16 << number % 3,
+                                    index__dht__alpha=number + 1))
         self.assertEqual(load.finish(), [])
         self.assertEqual(server.metrics().value("index_reload_success_total"), 10)
 
@@ -458,8 +466,7 @@ class Drain(Case):
         ron.wait_until("it asks", lambda: slow.seen)
         server.signal(signal.SIGTERM)
         with server.connect_admin() as admin:
-            state = ron.wait_until("it is unready", lambda: (
-                lambda answer: answer if answer.status == 503 else None)(admin.ask("GET", "/readyz")))
+            state = ron.wait_until("it is unready", lambda: self.unready(admin))
             self.assertEqual(state.json()["missing"], ["draining"])
             self.assertEqual(admin.ask("GET", "/healthz").status, 200)
         ron.wait_until("nobody listens", lambda: ron.refuses(server.address))
@@ -467,6 +474,11 @@ class Drain(Case):
         answer = waiting.read_response()
         self.assertEqual((answer.status, answer.json()["source"]), (200, "static"))
         self.assertEqual(server.wait_exit(), 0)
+
+    @staticmethod
+    def unready(admin):
+        answer = admin.ask("GET", "/readyz")
+        return answer if answer.status == 503 else None
 
     def test_what_takes_too_long_is_given_up(self):
         slow = index.storage_target(address_of(1))

@@ -1,5 +1,5 @@
-"""What operators ask of svc-index: pins, reindexing and whom it asks; each is done once however often
-it is sent, and audited. And who has changed which name, in the log."""
+"""What operators ask of svc-index: pins, reindexing and whom it asks; each is done once however
+often it is sent, and audited. And who has changed which name, in the log."""
 
 import json
 import time
@@ -111,7 +111,8 @@ class Operators(Case):
             {"url": proxy.url, "kind": "dht", "breaker": "closed"},
             {"url": "http://127.0.0.1:1", "kind": "peer", "breaker": "closed"},
             {"url": static.url, "kind": "static", "breaker": "closed"}]})
-        self.assertEqual(self.start_other().ask_admin("GET", "/admin/targets").json(), {"targets": []})
+        alone = self.start_other()
+        self.assertEqual(alone.ask_admin("GET", "/admin/targets").json(), {"targets": []})
 
     def start_other(self):
         server = index.Server()

@@ -1,10 +1,12 @@
-"""Names: set, compared, read, listed, removed, and all that is wrong with those that are refused."""
+"""Names: set, compared, read, listed, removed; whose they are, and all that is wrong with those
+that are refused."""
 
 import json
 import random
 import tempfile
 import time
 import unittest
+import urllib.parse
 
 import cbor
 import index
@@ -50,8 +52,9 @@ class Set(Fresh):
     def test_repeat_is_idempotent(self):
         one = address_of(1)
         first = self.server.put_name("docs", one, type="text/plain", meta={"a": "b"})
-        again = self.moves(self.server, "index_name_versions_total", 0, lambda: self.server.put_name(
-            "docs", one, type="text/plain", meta={"a": "b"}))
+        again = self.moves(self.server, "index_name_versions_total", 0,
+                           lambda: self.server.put_name("docs", one, type="text/plain",
+                                                        meta={"a": "b"}))
         self.assertEqual((again.status, again.json()), (200, first.json()))
         for change in ({"type": "text/html", "meta": {"a": "b"}}, {"type": "text/html"},
                        {"type": "text/html", "meta": {"a": "c"}}):
@@ -91,6 +94,9 @@ class Set(Fresh):
         again = self.server.put_name("docs", one, expected_version=4)
         self.assertEqual((again.status, again.json()["version"]), (201, 5))
 
+    def version(self, name, connection):
+        return self.server.name(name, connection=connection).json()["version"]
+
     def test_of_many_who_compare_one_wins(self):
         """Each round of 8 clients has one winner, and the versions have no gap."""
         rounds, wins = 40, []
@@ -105,7 +111,7 @@ class Set(Fresh):
                         wins.append((version + 1, address_of((worker, version))))
                     else:
                         self.refused(response, 409, "VersionSkew")
-                    while self.server.name("docs", connection=connection).json()["version"] <= version:
+                    while self.version("docs", connection) <= version:
                         pass
             return False
 
@@ -231,10 +237,11 @@ class Read(Fresh):
         whole = self.server.name("docs/h", "?history=1").json()
         self.assertEqual((whole["versions"], whole["next"]), (found, None))
         self.assertEqual(self.server.name("docs/h", "?history=1&before=1").json()["versions"], [])
-        self.assertEqual(len(self.server.name("docs/h", "?history=1&limit=25").json()["versions"]), 25)
+        page = self.server.name("docs/h", "?history=1&limit=25").json()
+        self.assertEqual((len(page["versions"]), page["next"]), (25, None))
         self.refused(self.server.name("docs/none", "?history=1"), 404, "NotFound")
-        for query in ("history=x", "history=1&limit=x", "history=1&before=-1", "history=1&history=1",
-                      "history=1&limit="):
+        for query in ("history=x", "history=1&limit=x", "history=1&before=-1",
+                      "history=1&history=1", "history=1&limit="):
             self.refused(self.server.name("docs/h", "?" + query), 400, "Malformed")
 
 
@@ -265,8 +272,9 @@ class Encoded(Fresh):
         """An '@' without digits behind it is a letter like any other; a name may look like a
         query, a route or an address."""
         names = ["docs/@", "docs/me@home", "docs/a@1b", "docs/a@1/b", "docs/?history=1", "docs/#x",
-                 "docs/names", "resolve", "names", "b3", "docs/b3:" + "0" * 64, "docs/%41", "docs/+",
-                 "docs/...", "docs/..a", "docs/.hidden", "docs/a..", "0", "a-_.z", "docs/ ",
+                 "docs/names", "resolve", "names", "b3", "docs/b3:" + "0" * 64, "docs/%41",
+                 "docs/+", "docs/...", "docs/..a", "docs/.hidden", "docs/a..", "0", "a-_.z",
+                 "docs/ ",
                  "docs/" + "x" * 1019, "n" * 63]
         for number, name in enumerate(names):
             with self.subTest(name):
@@ -279,10 +287,11 @@ class Encoded(Fresh):
 
 class Malformed(Fresh):
     def test_names(self):
-        bad = ["Docs", "-docs", ".docs", "_docs", "d" * 64, "do cs", "döcs", "docs:", "docs/", "docs//a",
-               "docs/a//b", "docs/a/", "docs/a@1", "docs/a@007", "docs/\u0001", "docs/\u007f",
-               "docs/a\u0085b", "docs/a\nb", "docs/a\\b", "docs/" + "x" * 1020, "docs/" + "ü" * 510,
-               "docs@1", "@1", "docs/a@18446744073709551616"]
+        bad = ["Docs", "-docs", ".docs", "_docs", "d" * 64, "do cs", "döcs", "docs:", "docs/",
+               "docs//a", "docs/a//b", "docs/a/", "docs/a@1", "docs/a@007", "docs/\u0001",
+               "docs/\u007f",
+               "docs/a\u0085b", "docs/a\nb", "docs/a\\b", "docs/" + "x" * 1020,
+               "docs/" + "ü" * 510, "docs@1", "@1", "docs/a@18446744073709551616"]
         for name in bad:
             with self.subTest(name):
                 self.refused(self.server.put_name(name, address_of(1)), 400, "Malformed")
@@ -318,12 +327,14 @@ class Malformed(Fresh):
             ({**good, "expected_version": "1"}, 400, "Malformed"),
             ({**good, "expected_version": 2 ** 64}, 400, "Malformed"),
             ({**good, "type": ""}, 400, "Malformed"), ({**good, "type": "text"}, 400, "Malformed"),
-            ({**good, "type": "text/"}, 400, "Malformed"), ({**good, "type": "/x"}, 400, "Malformed"),
+            ({**good, "type": "text/"}, 400, "Malformed"),
+            ({**good, "type": "/x"}, 400, "Malformed"),
             ({**good, "type": "text/pl ain"}, 400, "Malformed"),
             ({**good, "type": "text/plain\r\nX: y"}, 400, "Malformed"),
             ({**good, "type": 1}, 400, "Malformed"),
             ({**good, "type": "x/" + "y" * 300}, 400, "Malformed"),
-            ({**good, "meta": []}, 400, "Malformed"), ({**good, "meta": {"a": 1}}, 400, "Malformed"),
+            ({**good, "meta": []}, 400, "Malformed"),
+            ({**good, "meta": {"a": 1}}, 400, "Malformed"),
             ({**good, "meta": {"a": None}}, 400, "Malformed"),
             ({**good, "meta": {"": "a"}}, 400, "Malformed"),
             ({**good, "meta": {"a": {"b": "c"}}}, 400, "Malformed"),
@@ -340,16 +351,19 @@ class Malformed(Fresh):
                 response = self.server.ask("PUT", "/names/docs", body)
                 self.refused(response, status, code or response.code)
         self.refused(self.server.name("docs"), 404, "NotFound")
-        self.assertEqual(self.server.put_name("docs", address_of(1), meta={"a": "x" * 2047}).status, 201)
-        self.assertEqual(self.server.put_name("docs", address_of(1), type="text/plain; charset=utf-8",
-                                              meta={}).status, 200)
+        most = self.server.put_name("docs", address_of(1), meta={"a": "x" * 2047})
+        self.assertEqual(most.status, 201)
+        other = self.server.put_name("docs", address_of(1), type="text/plain; charset=utf-8",
+                                     meta={})
+        self.assertEqual(other.status, 200)
 
     def test_body_in_cbor_and_in_neither(self):
         body = cbor.encode({"target": address_of(1), "meta": {"ü": "x"}, "expected_version": 0})
         as_cbor = ("Content-Type", "application/cbor")
         response = self.server.ask("PUT", "/names/docs", body, headers=[as_cbor])
         self.assertEqual((response.status, response.json()["meta"]), (201, {"ü": "x"}))
-        self.refused(self.server.ask("PUT", "/names/docs", b"\xa1", headers=[as_cbor]), 400, "Malformed")
+        self.refused(self.server.ask("PUT", "/names/docs", b"\xa1", headers=[as_cbor]), 400,
+                     "Malformed")
         self.refused(self.server.ask("PUT", "/names/docs", b"<x/>", headers=[
             ("Content-Type", "application/xml")]), 415, "UnsupportedMedia")
 
@@ -370,7 +384,7 @@ class Listed(Fresh):
         """All pages: (names, prefixes); each page is within its limit, in order, nothing twice."""
         names, prefixes, after = [], [], None
         for _ in range(10000):
-            more = "" if after is None else "&after=" + index.urllib.parse.quote(after, safe="")
+            more = "" if after is None else "&after=" + urllib.parse.quote(after, safe="")
             page, common, after = self.server.listed(f"{query}&limit={limit}{more}")
             self.assertLessEqual(len(page) + len(common), limit)
             names += page
@@ -407,8 +421,8 @@ class Listed(Fresh):
             for delimiter in ("", "/"):
                 for limit in (1, 3, 1000):
                     with self.subTest(prefix=prefix, delimiter=delimiter, limit=limit):
-                        quoted = index.urllib.parse.urlencode({"prefix": prefix, "delimiter": delimiter})
-                        self.assertEqual(self.walk(quoted, limit),
+                        query = urllib.parse.urlencode({"prefix": prefix, "delimiter": delimiter})
+                        self.assertEqual(self.walk(query, limit),
                                          self.expected(alive, prefix, delimiter))
 
     def test_entries_are_the_current_versions(self):
@@ -445,7 +459,9 @@ class Listed(Fresh):
         self.assertEqual(len(self.server.listed("limit=1000")[0]), 1000)
         self.assertEqual(len(self.server.listed("limit=5000")[0]), 1000)
         self.assertEqual(len(self.walk("x=y", 1000)[0]), 1100)
-        for query in ("limit=x", "limit=-1", "limit=1&limit=2", "prefix=a&prefix=b", "prefix=" + "x" * 1025, "delimiter=/&delimiter=/", "prefix=%GG", "delimiter=a", "delimiter=//"):
+        for query in ("limit=x", "limit=-1", "limit=1&limit=2", "prefix=a&prefix=b",
+                      "prefix=" + "x" * 1025, "delimiter=/&delimiter=/", "prefix=%GG",
+                      "delimiter=a", "delimiter=//"):
             with self.subTest(query[:40]):
                 self.refused(self.server.ask("GET", "/names?" + query, auth=()), 400, "Malformed")
 
@@ -465,8 +481,9 @@ class Rights(Fresh):
 
     def test_path_prefix(self):
         mine = self.server.may("scope = index:write", "path_prefix = /names/team/a")
-        for name, status in (("team/a", 201), ("team/a/b", 201), ("team/a/ü", 201), ("team/ab", 403),
-                             ("team", 403), ("team/b", 403), ("docs/team/a", 403)):
+        for name, status in (("team/a", 201), ("team/a/b", 201), ("team/a/ü", 201),
+                             ("team/ab", 403), ("team", 403), ("team/b", 403),
+                             ("docs/team/a", 403)):
             with self.subTest(name):
                 response = self.server.put_name(name, address_of(1), auth=(mine,))
                 self.assertEqual(response.status, status, response.body)
@@ -475,19 +492,22 @@ class Rights(Fresh):
                     self.refused(self.server.remove(name, auth=(mine,)), 403, "Forbidden")
         for path in ("/names/team/a/%2e%2e/b", "/names/team%2Fb", "/names/team/%61/../b"):
             response = self.server.ask("PUT", path, {"target": address_of(1)}, auth=(mine,))
-            self.assertIn((response.status, response.code), ((400, "Malformed"), (403, "Forbidden")), path)
+            self.assertIn((response.status, response.code),
+                          ((400, "Malformed"), (403, "Forbidden")), path)
         self.assertEqual(self.server.listed()[0], ["team/a", "team/a/b", "team/a/ü"])
         self.assertEqual(self.server.remove("team/a/b", auth=(mine,)).status, 200)
 
     def test_other_caveats(self):
         for caveat in ("method = DELETE", "expires = 2020-01-01T00:00:00Z", "colour = blue"):
             with self.subTest(caveat):
-                response = self.server.put_name("docs", address_of(1), auth=(self.server.may(caveat),))
+                response = self.server.put_name("docs", address_of(1),
+                                                auth=(self.server.may(caveat),))
                 self.assertIn(response.status, (401, 403), response.body)
         self.assertEqual(self.server.listed()[0], [])
 
     def tenant(self, name, *scopes):
-        return (self.server.may("scope = " + ",".join(scopes or ("index:write",)), "tenant = " + name),)
+        scope = "scope = " + ",".join(scopes or ("index:write",))
+        return (self.server.may(scope, "tenant = " + name),)
 
     def test_names_belong_to_tenants(self):
         blue, red = self.tenant("blue"), self.tenant("red")
@@ -498,8 +518,10 @@ class Rights(Fresh):
         self.refused(self.server.put_name("docs", address_of(1), expected_version=7, auth=red), 403,
                      "Forbidden")
         self.refused(self.server.remove("docs", auth=red), 403, "Forbidden")
-        self.assertEqual(self.server.put_name("docs", address_of(3), auth=blue).json()["version"], 2)
-        self.assertEqual(self.server.name("docs").json()["target"], address_of(3))  # reads are public
+        again = self.server.put_name("docs", address_of(3), auth=blue)
+        self.assertEqual(again.json()["version"], 2)
+        # Reads are public.
+        self.assertEqual(self.server.name("docs").json()["target"], address_of(3))
         # A removed name stays whose it was.
         self.assertEqual(self.server.remove("docs", auth=blue).status, 200)
         self.refused(self.server.put_name("docs", address_of(2), auth=red), 403, "Forbidden")
@@ -521,10 +543,12 @@ class Quotas(Case):
         red = (server.may("scope = index:write", "tenant = red"),)
         admin = (server.may("scope = index:admin", "tenant = ops"),)
         for number in range(3):
-            self.assertEqual(server.put_name(f"blue/{number}", address_of(1), auth=blue).status, 201)
+            response = server.put_name(f"blue/{number}", address_of(1), auth=blue)
+            self.assertEqual(response.status, 201)
         details = self.refused(server.put_name("blue/3", address_of(1), auth=blue), 429, "Quota")
         self.assertEqual(details, {"names": "3", "limit": "3"})
-        self.assertEqual(server.put_name("blue/0", address_of(2), auth=blue).status, 200)  # no more names
+        # Another version is no other name.
+        self.assertEqual(server.put_name("blue/0", address_of(2), auth=blue).status, 200)
         self.assertEqual(server.put_name("red/0", address_of(1), auth=red).status, 201)
         server.remove("blue/0", auth=blue)
         server.remove("blue/0", auth=blue)  # not there: counts once

@@ -109,8 +109,8 @@ class Announce(Fresh):
                          400, "Malformed")
         for expires in (now_ms() + 49 * HOUR_MS, 2 ** 63, 2 ** 64 - 1):
             with self.subTest(expires):
-                response = self.server.announce(address, record(self.node, address, expires=expires),
-                                                (self.server.auth,))
+                body = record(self.node, address, expires=expires)
+                response = self.server.announce(address, body, (self.server.auth,))
                 self.assertEqual(response.status, 400, response.body)
         self.assertEqual(self.local(address), [])
         soon = self.memory(discovery__max_ttl="1m")
@@ -121,8 +121,8 @@ class Announce(Fresh):
         five = record(self.node, address, "http://five:1", seq=5)
         self.assertEqual(self.server.announce(address, five).status, 200)
         for auth in ((), (self.server.auth,)):
-            self.refused(self.server.announce(address, record(self.node, address, seq=4), auth), 409,
-                         "VersionSkew")
+            four = record(self.node, address, seq=4)
+            self.refused(self.server.announce(address, four, auth), 409, "VersionSkew")
         self.assertEqual(self.server.announce(address, five).status, 200)  # again
         self.assertEqual(self.local(address), [five])
         six = record(self.node, address, "http://six:1", seq=6)
@@ -156,7 +156,8 @@ class Announce(Fresh):
             return record(self.node, address, **fields)
 
         bodies = {
-            "nothing": b"", "no cbor": b"hello", "a list": cbor.encode([]), "a text": cbor.encode("x"),
+            "nothing": b"", "no cbor": b"hello", "a list": cbor.encode([]),
+            "a text": cbor.encode("x"),
             "more behind it": raw + b"\0", "cut off": raw[:-1],
             "a field too many": cbor.encode({**good, "more": 1}),
             "a field missing": cbor.encode({key: good[key] for key in good if key != "region"}),
@@ -179,12 +180,14 @@ class Announce(Fresh):
         }
         for name, body in bodies.items():
             with self.subTest(name):
-                self.refused(self.server.announce(address, body, (self.server.auth,)), 400, "Malformed")
+                self.refused(self.server.announce(address, body, (self.server.auth,)), 400,
+                             "Malformed")
         self.refused(self.server.announce("b3:12", raw), 400, "BadAddress")
         self.refused(self.server.announce(address, b"x" * (1 << 20) + b"y"), 413, "BodyCap")
         self.assertEqual(self.local(address), [])
         for fields in (dict(url="https://node/path?x#y"), dict(url="http://[::1]:80"),
-                       dict(url="http://" + "x" * 505), dict(region="x" * 64), dict(seq=2 ** 64 - 1)):
+                       dict(url="http://" + "x" * 505), dict(region="x" * 64),
+                       dict(seq=2 ** 64 - 1)):
             response = self.server.announce(address, signed(**{"seq": 2, **fields}))
             self.assertEqual(response.status, 200, (fields, response.body))
 
@@ -231,8 +234,8 @@ class Read(Fresh):
     def test_region(self):
         address, server = address_of(1), self.memory(region="eu")
         for number, region in enumerate(("us", "eu", "", "ap", "eu")):
-            server.announce(address, record(index.new_node(), address, f"http://{number}-{region}:1",
-                                            region), (server.auth,))
+            body = record(index.new_node(), address, f"http://{number}-{region}:1", region)
+            server.announce(address, body, (server.auth,))
         providers = server.providers(address).json()
         self.assertEqual([each["region"] for each in providers[:2]], ["eu", "eu"])
         scores = [each["score"] for each in providers]
@@ -245,7 +248,8 @@ class Read(Fresh):
 
     def test_json_and_cbor(self):
         address = address_of(1)
-        bodies = [record(index.new_node(), address, f"http://node{number}:1") for number in range(3)]
+        bodies = [record(index.new_node(), address, f"http://node{number}:1")
+                  for number in range(3)]
         for body in bodies:
             self.server.announce(address, body, (self.server.auth,))
         self.assertEqual(sorted(self.local(address)), sorted(bodies))
@@ -277,7 +281,8 @@ class Discover(Fresh):
         one, two = self.target(index.storage_target()), self.target(index.storage_target(address))
         server = self.memory(discovery__static=index.one_of([one.url, two.url]))
         found = server.resolved(address)
-        self.assertEqual((found["source"], found["winner"], found["hedged"]), ("static", two.url, False))
+        self.assertEqual((found["source"], found["winner"], found["hedged"]),
+                         ("static", two.url, False))
         provider, = found["providers"]
         self.assertEqual((provider["url"], provider["node"], provider["source"]),
                          (two.url, None, "static"))
@@ -357,7 +362,8 @@ class Discover(Fresh):
                                    index.dht_value(bad) + index.dht_value(good)
                                    for path in target.have}
                     found = server.resolved(address, "?fresh=1")
-                    self.assertEqual([each["url"] for each in found["providers"]], ["http://good:1"])
+                    self.assertEqual([each["url"] for each in found["providers"]],
+                                     ["http://good:1"])
                     server.close()
 
     def test_replayed(self):
