@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -24,11 +24,11 @@ namespace ron::runtime {
 template <class Op>
 platform::Task<std::optional<std::size_t>> wait_any(std::vector<Op> ops, Deadline deadline) {
   platform::Parker parker;
-  std::deque<WaiterGuard<Op>> waiters;  // they do not move
-  for (Op& op : ops) waiters.emplace_back(op, parker);
+  std::vector<std::unique_ptr<WaiterGuard<Op>>> waiters;  // they do not move
+  for (Op& op : ops) waiters.push_back(std::make_unique<WaiterGuard<Op>>(op, parker));
   for (bool in_time = true;;) {
     for (std::size_t i = 0; i < ops.size(); ++i) {
-      if (ops[i].poll(waiters[i].get()) != Poll::Pending) co_return i;
+      if (ops[i].poll(waiters[i]->get()) != Poll::Pending) co_return i;
     }
     if (!in_time) co_return std::nullopt;
     assert_no_locks_held();

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 
-import cbor
+import provider_record
 import registry
 import ron
 
@@ -110,17 +110,16 @@ def text(address):
 
 
 def record(signer, address, seq=1, ttl_s=3600, url="http://127.0.0.1:9", region="eu-west"):
-    """The bytes of a provider record, as CONTRACT has them; the signature may be spoilt later."""
-    fields = {"addr": address, "url": url, "node": signer.public, "region": region, "seq": seq,
-              "expires": int((time.time() + ttl_s) * 1000)}
-    signature = signer.sign(b"ron-provider/v1\n" + cbor.encode(fields))
-    return cbor.encode({**fields, "sig": signature})
+    """The bytes of a provider record; the signature may be spoilt later."""
+    return provider_record.record(signer, text(address), url, region, seq,
+                                  int((time.time() + ttl_s) * 1000))
 
 
 def lane_keys(addresses, lanes=LANES):
     """{(lane, address): key}"""
     wanted = [(lane, address) for address in addresses for lane in range(lanes)]
-    digests = registry.b3_all([b"ron-lane/v1" + bytes([lane]) + address for lane, address in wanted])
+    digests = registry.b3_all([provider_record.lane_text(lane, text(address))
+                               for lane, address in wanted])
     return {pair: digest.removeprefix("b3:")[:40] for pair, digest in zip(wanted, digests)}
 
 

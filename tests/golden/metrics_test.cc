@@ -21,10 +21,22 @@ using namespace std::chrono_literals;
 
 using Names = std::set<std::string_view>;
 
-// Appear with their first count.
-const Names kOnFirstUse = {"http_requests_total", "storage_reload_fail_total",
-                           "registry_reload_fail_total", "index_reload_fail_total",
-                           "gateway_reload_fail_total"};
+// Appear with their first count, or only where storage has an index to tell, or the index a DHT to
+// ask.
+const Names kOnFirstUse = {"http_requests_total",
+                           "storage_reload_fail_total",
+                           "registry_reload_fail_total",
+                           "index_reload_fail_total",
+                           "gateway_reload_fail_total",
+                           "index_values_skipped_total",
+                           "storage_announce_backlog",
+                           "storage_announce_failures_total",
+                           "storage_announce_lag_seconds",
+                           "storage_announce_stale_total",
+                           "storage_announce_wait_seconds",
+                           "storage_announced_total",
+                           "storage_withdrawals_lost_total",
+                           "storage_withdrawn_total"};
 
 // Every service, started and stopped on a simulated machine, as far as a metric can tell.
 class LiveServices {

@@ -5,7 +5,7 @@
 
 #include "runtime/metric_names.h"
 #include "runtime/wait_either.h"
-#include "services/index/discovery_wires.h"
+#include "services/index/wires.h"
 
 namespace ron::index {
 namespace {

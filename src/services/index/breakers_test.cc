@@ -9,7 +9,7 @@
 
 #include "runtime/metric_names.h"
 #include "runtime/test_executor.h"
-#include "services/index/discovery_wires.h"
+#include "services/index/wires.h"
 
 namespace ron::index {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/encoding.h"
 #include "base/json.h"
 #include "services/index/dht_answer.h"
-#include "services/index/discovery_metrics.h"
+#include "services/index/metric_names.h"
 #include "services/index/target_call.h"
 
 namespace ron::index {

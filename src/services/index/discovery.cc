@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "services/index/discovery_metrics.h"
+#include "services/index/metric_names.h"
 
 namespace ron::index {
 

@@ -1,8 +1,7 @@
 #include "services/index/entries.h"
 
-#include <rapidcheck/gtest.h>
-
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include "services/index/test_index.h"
 

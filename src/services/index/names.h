@@ -30,9 +30,9 @@ platform::Task<base::Result<History>> name_history(platform::KeyValue* map, cata
 
 // What a list of names is asked for.
 struct ListQuery {
-  std::string prefix;
-  std::string delimiter;  // empty: names only
-  std::string after;      // what came last on the page before
+  std::string prefix{};
+  std::string delimiter{};  // empty: names only
+  std::string after{};      // what came last on the page before
   std::size_t limit = 0;
 };
 // In the order of bytes. What `prefix` is followed by up to the next delimiter stands once among

@@ -5,8 +5,8 @@
 
 #include "runtime/wait_any.h"
 #include "runtime/wait_either.h"
-#include "services/index/discovery_metrics.h"
-#include "services/index/discovery_wires.h"
+#include "services/index/metric_names.h"
+#include "services/index/wires.h"
 
 namespace ron::index {
 

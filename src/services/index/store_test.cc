@@ -60,10 +60,10 @@ TEST(Store, AFailedWriteIsUndoneByTheRepair) {
   TestStore store(machine);
   ASSERT_TRUE(store.open());
   ASSERT_TRUE(store.set(named("docs", "1")));
-  machine.world.faults().fail_writes = 1;
+  machine.world.faults().fail_write = 1'000'000;
   EXPECT_FALSE(store.set(named("docs", "2")));
   EXPECT_TRUE(store->needs_repair());
-  machine.world.faults().fail_writes = 0;
+  machine.world.faults().fail_write = 0;
   ASSERT_TRUE(store.repair());
   EXPECT_FALSE(store->needs_repair());
   EXPECT_EQ(store.name("docs")->version, 1U);

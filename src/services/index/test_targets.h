@@ -22,8 +22,8 @@
 #include "platform/test_support.h"
 #include "runtime/deadline.h"
 #include "runtime/topology.h"
-#include "services/index/discovery_wires.h"
 #include "services/index/record_list.h"
+#include "services/index/wires.h"
 
 namespace ron::index::test {
 

@@ -4,8 +4,8 @@
 #include <cassert>
 #include <mutex>
 
-#include "services/index/discovery_metrics.h"
-#include "services/index/discovery_wires.h"
+#include "services/index/metric_names.h"
+#include "services/index/wires.h"
 
 namespace ron::index {
 namespace {
@@ -41,11 +41,12 @@ bool HighestSeqs::note(const ProviderRecord& record) {
     known->second = record.seq;
     return true;
   }
-  order_.push_back(key);
-  if (order_.size() > most_) {
-    seqs_.erase(order_.front());
-    order_.pop_front();
+  if (order_.size() < most_) {
+    order_.push_back(key);
+    return true;
   }
+  seqs_.erase(std::exchange(order_[oldest_], key));
+  oldest_ = (oldest_ + 1) % most_;
   return true;
 }
 

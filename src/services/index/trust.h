@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -62,7 +61,8 @@ class HighestSeqs {
   const std::size_t most_;
   runtime::Lock lock_;
   std::map<Key, std::uint64_t> seqs_;  // guarded by lock_
-  std::deque<Key> order_;              // the same keys, first noted first; guarded by lock_
+  std::vector<Key> order_;             // a ring of the same keys; guarded by lock_
+  std::size_t oldest_ = 0;             // of the ring, once it is full; guarded by lock_
 };
 
 // Any thread; waits on the executor of the caller.

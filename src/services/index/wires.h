@@ -4,7 +4,6 @@
 #include <array>
 
 #include "runtime/topology.h"
-#include "services/index/discovery_wires.h"
 #include "services/kit/wires.h"
 
 namespace ron::index {
@@ -66,6 +65,34 @@ inline constexpr TaskDecl kDialerTask{
     "dialer", "per core", Importance::Important,
     "keeps the connections to those who are asked, and closes them in the end"};
 
+inline constexpr TaskDecl kBreakerJanitorTask{
+    "breaker-janitor", "1", Importance::Important,
+    "the only writer of the breaker table: rolls error windows, probes who had its rest"};
+inline constexpr TaskDecl kRepublisherTask{
+    "republisher", "1", Importance::Important,
+    "publishes the provider records held here again before the DHT forgets them"};
+
+inline constexpr ChannelDecl kOutcomes{
+    "outcomes",
+    ChannelKind::Mpsc,
+    1024,
+    Overflow::DropOldest,
+    "resolvers, breaker-janitor",
+    "breaker-janitor",
+    "the breakers do not learn of the oldest; queue_dropped_total",
+    ""};
+
+// One lane for each target.
+inline constexpr ChannelDecl kAnnouncements{
+    "announcements",
+    ChannelKind::Mpsc,
+    4096,
+    Overflow::DropOldest,
+    "listener, resolvers",
+    "republisher",
+    "the oldest is published with the next round only; queue_dropped_total",
+    ""};
+
 inline constexpr auto kTasks =
     kit::all_tasks(kDialerTask, kWriterTask, kCacheJanitorTask, kBreakerJanitorTask,
                    kRegistryFollowerTask, kRepublisherTask, kResolverTask, kWarmupTask);
@@ -82,8 +109,8 @@ inline constexpr std::array kLocks = {
     LockDecl{"log_segments", 5, "the open segments of the log, and where its frames are"},
     LockDecl{"memory_map", 6, "in amnesia mode, all that is kept"},
     LockDecl{"admin_requests", 7, "what was answered lately to requests with an Idempotency-Key"},
-    kTrustLock,
-    kSeqsLock,
+    LockDecl{"trusted_nodes", 8, "whose records count"},
+    LockDecl{"highest_seqs", 9, "the newest record that was seen of each node and address"},
 };
 inline constexpr const LockDecl& kFlightsLock = kLocks[0];
 inline constexpr const LockDecl& kCacheLock = kLocks[1];
@@ -92,6 +119,8 @@ inline constexpr const LockDecl& kRatesLock = kLocks[3];
 inline constexpr const LockDecl& kSegmentsLock = kLocks[4];
 inline constexpr const LockDecl& kMemoryMapLock = kLocks[5];
 inline constexpr const LockDecl& kAdminLock = kLocks[6];
+inline constexpr const LockDecl& kTrustLock = kLocks[7];
+inline constexpr const LockDecl& kSeqsLock = kLocks[8];
 
 inline constexpr runtime::Wires kWires{"svc-index", kTasks, kChannels, kLocks};
 
