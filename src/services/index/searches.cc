@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "services/index/wires.h"
@@ -23,7 +24,7 @@ TargetList targets_of(const IndexConfig& config) {
 BreakerSettings breaker_of(const BreakerConfig& config) {
   constexpr double kPercent = 100;
   return {.error_window = std::chrono::seconds(config.error_window_s),
-          .trip_percent = static_cast<std::uint32_t>(config.trip_threshold * kPercent),
+          .trip_percent = static_cast<std::uint32_t>(std::lround(config.trip_threshold * kPercent)),
           .cooldown = std::chrono::seconds(config.cooldown_s),
           .half_open_probes = static_cast<std::uint32_t>(config.half_open_probes)};
 }
