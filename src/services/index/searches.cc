@@ -50,8 +50,9 @@ http::ClientSettings client_settings(const SearchParts& parts, const IndexConfig
   settings.tls = parts.tls;
   settings.clock = &parts.host.clock;
   settings.resolver = &parts.host.resolver;
-  settings.max_connections = config.workers;
-  settings.max_waiting = config.workers;
+  // The resolvers, and the janitor's probes besides: one that found no room would count as failed.
+  settings.max_connections = config.workers + config.breaker.half_open_probes;
+  settings.max_waiting = settings.max_connections;
   return settings;
 }
 
