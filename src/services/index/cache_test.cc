@@ -57,6 +57,24 @@ TEST_F(CacheTest, AChangeVoidsWhatWasMadeBeforeIt) {
   EXPECT_FALSE(cache_.find("docs", now_));
 }
 
+TEST_F(CacheTest, WhileAChangeIsWrittenNothingIsFound) {
+  cache_.put(answer("docs"), now_);
+  epochs_.begin(Epochs::slot_of("docs"));
+  EXPECT_FALSE(cache_.find("docs", now_));
+  // What is made meanwhile may be of before or after it.
+  cache_.put(answer("docs"), now_);
+  EXPECT_FALSE(cache_.find("docs", now_));
+  epochs_.finish(Epochs::slot_of("docs"));
+  EXPECT_FALSE(cache_.find("docs", now_));
+  cache_.put(answer("docs"), now_);
+  EXPECT_TRUE(cache_.find("docs", now_));
+  // One who was aborted leaves it begun.
+  epochs_.begin(Epochs::slot_of("docs"));
+  epochs_.settle();
+  cache_.put(answer("docs"), now_);
+  EXPECT_TRUE(cache_.find("docs", now_));
+}
+
 TEST_F(CacheTest, ItNeverHoldsMoreThanItMay) {
   for (int i = 0; i < 20'000; ++i) cache_.put(answer("n" + std::to_string(i)), now_);
   EXPECT_LE(cache_.size(), 1600U);

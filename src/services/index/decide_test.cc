@@ -142,15 +142,18 @@ TEST(Draft, AJobThatIsDroppedLeavesNoTrace) {
   volume::Machine machine(1);
   TestStore store(machine);
   ASSERT_TRUE(store.open());
+  ASSERT_TRUE(store.commit({{{"kept", "2"}}}));
   Draft draft(&store->map());
   draft.put("a", "1");
   EXPECT_EQ(draft.keep_job().size(), 1U);
   draft.put("a", "2");
   draft.erase("a");
   draft.put("b", "3");
+  draft.put("kept", "lost");
   draft.drop_job();
   EXPECT_EQ(testing::run(machine, draft.get("a")).value(), "1");
   EXPECT_EQ(testing::run(machine, draft.get("b")).value(), std::nullopt);
+  EXPECT_EQ(testing::run(machine, draft.get("kept")).value(), "2");
   EXPECT_TRUE(draft.keep_job().empty());
 }
 

@@ -52,7 +52,9 @@ class Draft {
 
   void note(std::string key, Value value) {
     const auto known = changes_.find(key);
-    undo_.emplace_back(key, known != changes_.end() ? std::optional(known->second) : std::nullopt);
+    std::optional<Value> before;
+    if (known != changes_.end()) before.emplace(known->second);
+    undo_.emplace_back(key, std::move(before));
     changes_[key] = value;
     job_.push_back({std::move(key), std::move(value)});
   }

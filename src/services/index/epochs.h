@@ -1,8 +1,10 @@
 // Epochs: how a change of what is kept voids the answers that were made from it before.
 //
 // An answer remembers the epochs of what it was made of, read before it was made; a change moves
-// them on before anyone is told of it. Many keys share an epoch: then an answer is made once more
-// than it had to be.
+// them on before anyone is told of it. While it is being written the epoch is odd, and no answer
+// holds: between the moment at which the map shows the change and the one at which older answers
+// are void nobody gets one of those after he has seen the change. Many keys share an epoch: then an
+// answer is made once more than it had to be.
 #pragma once
 
 #include <array>
@@ -32,9 +34,23 @@ class Epochs {
   [[nodiscard]] std::uint64_t at(Slot slot) const noexcept {
     return epochs_[slot].load(std::memory_order_acquire);
   }
-  void advance(Slot slot) noexcept { epochs_[slot].fetch_add(1, std::memory_order_acq_rel); }
+  static bool is_settled(std::uint64_t epoch) noexcept { return epoch % 2 == 0; }
+
+  // By the one who writes: a change begins, and is over. Each slot once.
+  void begin(Slot slot) noexcept { epochs_[slot].fetch_add(1, std::memory_order_acq_rel); }
+  void finish(Slot slot) noexcept { epochs_[slot].fetch_add(1, std::memory_order_acq_rel); }
+  // What was begun by one who was aborted is over.
+  void settle() noexcept {
+    for (auto& epoch : epochs_) {
+      if (!is_settled(epoch.load(std::memory_order_relaxed))) {
+        epoch.fetch_add(1, std::memory_order_acq_rel);
+      }
+    }
+  }
+  // Voids what was made before. Anyone.
+  void advance(Slot slot) noexcept { epochs_[slot].fetch_add(2, std::memory_order_acq_rel); }
   void advance_all() noexcept {
-    for (auto& epoch : epochs_) epoch.fetch_add(1, std::memory_order_acq_rel);
+    for (auto& epoch : epochs_) epoch.fetch_add(2, std::memory_order_acq_rel);
   }
 
  private:
@@ -49,7 +65,8 @@ struct Basis {
   std::uint64_t address_epoch = 0;
 
   [[nodiscard]] bool holds(const Epochs& epochs) const noexcept {
-    return epochs.at(name_slot) == name_epoch && epochs.at(address_slot) == address_epoch;
+    return Epochs::is_settled(name_epoch) && Epochs::is_settled(address_epoch) &&
+           epochs.at(name_slot) == name_epoch && epochs.at(address_slot) == address_epoch;
   }
 };
 

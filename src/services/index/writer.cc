@@ -1,5 +1,6 @@
 #include "services/index/writer.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -33,6 +34,7 @@ Writer::Writer(WriterParts parts, std::size_t capacity)
           parts_.topology->meters().counter(runtime::metrics::kBackoffRetriesTotal, {"write"})) {}
 
 Task<void> Writer::run(runtime::Shutdown shutdown) {
+  parts_.epochs->settle();
   for (;;) {
     if (parts_.store->needs_repair()) co_await repair(shutdown);
     auto job = co_await queue_.take(shutdown);
@@ -56,12 +58,16 @@ Task<void> Writer::write(WriteJob first) {
   }
   Result<void> done;
   if (!batch.changes.empty()) {
+    std::ranges::sort(batch.touched);
+    const auto again = std::ranges::unique(batch.touched);
+    batch.touched.erase(again.begin(), again.end());
+    for (const Epochs::Slot slot : batch.touched) parts_.epochs->begin(slot);
     done = co_await parts_.store->commit(std::move(batch.changes));
     if (done) syncs_.add();
     if (!done) note_failure(done.error());
+    // Before anyone is told: whoever asks from now on gets what is there now.
+    for (const Epochs::Slot slot : batch.touched) parts_.epochs->finish(slot);
   }
-  // Before anyone is told: whoever asks from now on gets what is there now.
-  for (const Epochs::Slot slot : batch.touched) parts_.epochs->advance(slot);
   const base::Error failed = not_durable();
   for (Answer& answer : batch.answers) answer(done ? nullptr : &failed);
   if (!done) co_return;
