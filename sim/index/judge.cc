@@ -96,7 +96,8 @@ bool IndexJudge::has_own_reason(Code code) const {
     case Code::Malformed:
       return ask == SetWrong;
     case Code::Timeout:
-      return request_->resolves() && took_too_long();
+      // Its own deadline, or that of connecting to somebody when nobody else is left to ask.
+      return request_->resolves() && (took_too_long() || (asks_others && conditions_.others_fail));
     case Code::BreakerOpen:
     case Code::UpstreamFail:
       return asks_others && conditions_.others_fail;

@@ -14,6 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::string_view kBelieveAnyone = "index.discovery.trust=any";
+
 const IndexRequest* own(const Request& request) {
   return dynamic_cast<const IndexRequest*>(&request);
 }
@@ -21,8 +23,15 @@ const IndexRequest* own(const Request& request) {
 }  // namespace
 
 std::unique_ptr<Subject> make_index_subject(std::uint64_t seed, std::string_view plant) {
-  return std::make_unique<IndexSubject>(make_index_plan(seed),
-                                        index_plant_named(plant).value_or(IndexPlant::None));
+  IndexPlan plan = make_index_plan(seed);
+  const IndexPlant planted = index_plant_named(plant).value_or(IndexPlant::None);
+  if (planted == IndexPlant::BelieveAnyone) {
+    for (LifePlan& life : plan.lives) {
+      life.flags.emplace_back(kBelieveAnyone);
+      for (ReloadPlan& reload : life.reloads) reload.flags.emplace_back(kBelieveAnyone);
+    }
+  }
+  return std::make_unique<IndexSubject>(std::move(plan), planted);
 }
 
 IndexSubject::IndexSubject(IndexPlan plan, IndexPlant plant)
@@ -146,9 +155,6 @@ std::unique_ptr<kit::Service> IndexSubject::make_service(kit::ServiceParts parts
   auto service = std::make_unique<index::Service>(
       std::move(parts), index::Directories{.data = "/index", .keys = ""},
       [routes](http::Router& router, index::Core& core) { routes->add(router, core); });
-  if (plant_ == IndexPlant::BelieveAnyone) {
-    service->core().searches().trust().set({.anyone = true});
-  }
   return service;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "services/index/republisher.h"
 #include "services/index/wires.h"
 
 namespace ron::index {
@@ -50,8 +51,10 @@ http::ClientSettings client_settings(const SearchParts& parts, const IndexConfig
   settings.tls = parts.tls;
   settings.clock = &parts.host.clock;
   settings.resolver = &parts.host.resolver;
-  // The resolvers, and the janitor's probes besides: one that found no room would count as failed.
-  settings.max_connections = config.workers + config.breaker.half_open_probes;
+  // The resolvers, and besides them probes and publications: a probe that found no room would count
+  // as failed, and a search must not wait for what is published.
+  settings.max_connections =
+      config.workers + config.breaker.half_open_probes + Republisher::kInFlight;
   settings.max_waiting = settings.max_connections;
   return settings;
 }
