@@ -144,7 +144,8 @@ class Popularity:
 class Bench:
     """One index over the DHT, with so many resolvers at a time."""
 
-    SERIES = (("index_hedged_searches_total",), ("index_searches_total", 'result="timeout"'))
+    SERIES = {"hedged": ("index_hedged_searches_total",), "searches": ("index_searches_total",),
+              "late": ("index_searches_total", 'result="timeout"'), "joined": ("index_resolves_joined_total",)}
 
     def __init__(self, directory, path, proxies, options):
         self.directory, self.path, self.proxies, self.options = pathlib.Path(directory), path, proxies, options
@@ -188,10 +189,9 @@ class Bench:
         with self.index(workers, ttl_s, names) as server:
             how = {"connections": CONNECTIONS, "rate": options.rate, "accept": ("200", "429", "503", "504")}
             self.requests.resolve(server, popularity.sample(names, options.rate * options.warm_up), **how)
-            hedged, late = (server.metric(*series) for series in self.SERIES)
+            before = {name: server.metric(*series) for name, series in self.SERIES.items()}
             row = self.requests.resolve(server, popularity.sample(names, options.rate * options.seconds), **how)
-            row["hedged"] = server.metric(*self.SERIES[0]) - hedged
-            row["late"] = server.metric(*self.SERIES[1]) - late
+            row |= {name: server.metric(*series) - before[name] for name, series in self.SERIES.items()}
         refused = sum(row["refused"].values())
         row["hit_rate"] *= row["count"] / (row["count"] + refused)
         return {"workers": workers, "busy": row["resolver_s"] / row["seconds"],
@@ -235,7 +235,8 @@ def main():
             rows.append(row)
             print(f"{workers:>3} resolvers: {row['busy']:.2f} busy ({row['utilisation']:.2f}), p_hit {row['hit_rate']:.3f}, "
                   f"p50 {row['p50_us'] / 1e3:.2f} ms, p99 {row['p99_us'] / 1e3:.1f} ms, {row['refusals']} refused, "
-                  f"{row['late']:.0f} searches late, {row['hedged']:.0f} hedged", flush=True)
+                  f"{row['joined']:.0f} joined, {row['searches']:.0f} searches, of which {row['late']:.0f} late and "
+                  f"{row['hedged']:.0f} hedged", flush=True)
     rounds.write_result("index_capacity", {
         "names": options.names, "rate": options.rate, "ttl_s": options.ttl, "delay_ms": options.delay_ms, "dht_nodes": NODES,
         "service_s": service_s, "dht_s": dht_s, "hit_rate": hit_rate, "busy": busy, "wanted": wanted, "rows": rows})

@@ -1,5 +1,5 @@
-"""An index of 1,000,000 names: how soon they are put, what a resolve that only the map on disk can answer takes, lists, how soon
-a start answers, and what all of it keeps in memory."""
+"""An index of 1,000,000 names: how soon they are put, what a resolve takes that only the map on disk can answer, lists, how
+soon a start answers, and what all of it keeps in memory."""
 
 import argparse
 import contextlib
@@ -108,8 +108,9 @@ def fill(work, directory, data, path):
     for what, row in (("names", names), ("providers", announced)):
         print(f"{row['count']} {what} put: {row['per_s']:.0f}/s, {row['cpu_us']:.0f} CPU us and 1/{row['per_sync']:.0f} sync "
               f"each, {PUT_CONNECTIONS} connections", flush=True)
-    print(f"resident {empty / 2**20:.0f} MiB empty, {full / 2**20:.0f} after that", flush=True)
-    return {"names": names, "providers": announced, "rss_empty_bytes": empty, "rss_bytes": full}
+    on_disk = bytes_in(data / "index" / "map")
+    print(f"resident {empty / 2**20:.0f} MiB empty, {full / 2**20:.0f} after that; {on_disk / 2**20:.0f} on disk", flush=True)
+    return {"names": names, "providers": announced, "rss_empty_bytes": empty, "rss_bytes": full, "map_bytes": on_disk}
 
 
 def measure_resolves(work, directory, data, path):
@@ -182,7 +183,11 @@ def leave_behind(work, directory, data, path):
     work.put_names(server, range(work.options.names, work.options.names + count))
     server.process.kill()
     server.process.wait()
-    return sum(file.stat().st_size for file in (data / "index" / "log" / "segments").iterdir())
+    return bytes_in(data / "index" / "log")
+
+
+def bytes_in(directory):
+    return sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
 
 
 @contextlib.contextmanager
@@ -226,9 +231,9 @@ def main():
                 row = starts[f"{how}, {cache}"] = measure_starts(options, directory, data, path, is_killed, is_cold)
                 print(f"start {how}, {cache}: answered after {row['median_ms']:.0f} ms, at worst {row['worst_ms']:.0f}; "
                       f"resident {row['rss_bytes'] / 2**20:.0f} MiB", flush=True)
-    rounds.write_result("index_names", {"names": options.names, "providers": options.providers, "cold_cache": COLD_CACHE,
-                                        "filled": filled, "resolves": resolves, "memory": memory, "starts": starts, "log_bytes": log_bytes,
-                                        "realtime": options.realtime})
+    rounds.write_result("index_names", {
+        "names": options.names, "providers": options.providers, "cold_cache": COLD_CACHE, "filled": filled,
+        "resolves": resolves, "memory": memory, "starts": starts, "log_bytes": log_bytes, "realtime": options.realtime})
     fine = [rounds.verdict(f"p99 of a resolve from disk, {what}", row["p99_us"] / 1000, WANTED_P99_MS, False, " ms")
             for what, row in resolves["rows"].items() if what.endswith(("other", "/s"))]
     fine += [rounds.verdict(f"start {what}", row["median_ms"] / 1000, WANTED_START_S, False, " s")

@@ -44,12 +44,14 @@ bool is_final(Code code) {
 
 }  // namespace
 
-// A resolve ends at dht.deadline_ms; whatever others are up to, not sooner.
+// A resolve ends at dht.deadline_ms; whatever others are up to, not sooner than it takes to tell.
 bool IndexJudge::took_too_long() const {
   const TimePoint since = std::min(x_.begun, begun_.shared_since);
-  return any([this, since](const Era& era) {
+  return x_.life->any(since, x_.ended, [this, since](const Era& era) {
     const auto& dht = era.config->get(index::index_section())->dht;
-    return x_.ended - since >= std::chrono::milliseconds(dht.deadline_ms);
+    const Duration search = std::chrono::milliseconds(dht.deadline_ms);
+    constexpr Duration kToTell = std::chrono::milliseconds(25);
+    return x_.ended - since + kToTell >= std::min(search, era.settings->server.request_deadline);
   });
 }
 

@@ -19,14 +19,15 @@ Peer::Peer(Scene& scene, std::size_t helper, const Records& records)
 
 Peer::~Peer() { clear(); }
 
-void Peer::start() {
-  if (!stopped()) return;
+bool Peer::start() {
+  if (!stopped()) return !stopping_;
   clear();
   if (std::exchange(dark_, false)) node_.restart();
   while (node_.signals().take() != Signal::None) {
   }
-  started_ = stopped_ = false;
+  started_ = stopping_ = stopped_ = false;
   root_ = std::make_unique<platform::test::Root>(node_.core(), live());
+  return true;
 }
 
 void Peer::clear() {
@@ -76,6 +77,7 @@ Task<void> Peer::announce() {
 
 void Peer::cut_power() {
   if (stopped() || std::exchange(dark_, true)) return;
+  stopping_ = true;
   announcing_.reset();
   node_.power_cut();
   if (started_) {
@@ -89,6 +91,7 @@ void Peer::cut_power() {
 
 void Peer::stop() {
   announcing_.reset();
+  stopping_ = true;
   if (!stopped()) node_.signals().raise(Signal::Terminate);
 }
 

@@ -25,8 +25,8 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
   ~Peer();
 
-  // Unless it runs.
-  void start();
+  // Unless it runs. False while it still stops: then it is to be tried again.
+  [[nodiscard]] bool start();
   // The machine goes dark. What is left of the process can only be taken apart.
   void cut_power();
   // In good order.
@@ -46,6 +46,7 @@ class Peer {
   observe::LogHub logs_;
   bool dark_ = false;
   bool started_ = false;
+  bool stopping_ = false;
   bool stopped_ = false;
   std::unique_ptr<index::Service> service_;
   std::optional<kit::Life> life_;

@@ -54,7 +54,7 @@ void IndexSubject::enter(Scene& scene) {
   }
   for (std::size_t i = 0; i < plan_.peers; ++i) {
     peers_.push_back(std::make_unique<Peer>(scene, plan_.proxies.size() + i, *records_));
-    peers_.back()->start();
+    revive(i);
   }
   plan_outages();
 }
@@ -74,6 +74,11 @@ void IndexSubject::part(std::size_t helper, Duration lasts) {
   scene_->world.after(lasts, [&network, node] { network.heal(kServerNode, node); });
 }
 
+void IndexSubject::revive(std::size_t peer) {
+  if (peers_.empty() || peers_[peer]->start()) return;
+  scene_->world.after(20ms, [this, peer] { revive(peer); });
+}
+
 void IndexSubject::happen(const IndexOutage& outage) {
   using Kind = IndexOutage::Kind;
   const bool is_peer = outage.helper >= plan_.proxies.size();
@@ -89,13 +94,14 @@ void IndexSubject::happen(const IndexOutage& outage) {
     return;
   }
   if (is_peer) {
-    Peer& peer = *peers_[outage.helper - plan_.proxies.size()];
+    const std::size_t number = outage.helper - plan_.proxies.size();
+    Peer& peer = *peers_[number];
     if (outage.kind == Kind::Kill) {
       peer.stop();
     } else {
       peer.cut_power();
     }
-    later([&peer] { peer.start(); });
+    later([this, number] { revive(number); });
     return;
   }
   Proxy& proxy = *proxies_[outage.helper];
@@ -183,7 +189,7 @@ void IndexSubject::calm_down() {
     proxy->calm_down();
     proxy->start();
   }
-  for (const auto& peer : peers_) peer->start();
+  for (std::size_t i = 0; i < peers_.size(); ++i) revive(i);
 }
 
 // Until breakers have seen that everybody is back, what was remembered is forgotten, and nobody

@@ -61,6 +61,7 @@ class IndexSubject final : public Subject {
   class Session;
   void plan_outages();
   void happen(const IndexOutage& outage);
+  void revive(std::size_t peer);
   void part(std::size_t helper, Duration lasts);
 
   const IndexPlan plan_;

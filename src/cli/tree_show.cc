@@ -54,7 +54,7 @@ Value to_value(const catalog::ManifestEntry& entry) {
 }
 
 std::string directory_line(const catalog::TreeChild& child, bool is_long) {
-  const std::string name = std::string(child.name) + "/\n";
+  std::string name = std::string(child.name) + "/\n";
   if (!is_long) return name;
   return "d " + padded(human_bytes(child.length), kSizeColumns) + "  " +
          std::to_string(child.entries) + (child.entries == 1 ? " entry  " : " entries  ") + name;

@@ -57,7 +57,8 @@ class Nodes:
             if lane == 0:
                 ron.wait_until("the first node answers", lambda: self.known(0) >= 0, 20 * ron.SLOW)
         ron.wait_until("the nodes have met",
-                       lambda: all(self.known(lane) >= 1 for lane in range(count)), 60 * ron.SLOW, 0.1)
+                       lambda: all(self.known(lane) >= 1 for lane in range(count)),
+                       60 * ron.SLOW, 0.1)
         ron.wait_until("each finds what any other was given", self.are_one, 60 * ron.SLOW, 0.1)
 
     @staticmethod
@@ -143,8 +144,8 @@ def publish(values, lanes=range(LANES)):
 
 
 class Proxy:
-    """A proxy by hand: `act(socket, request)` for every request. Counts who asked, and how long each
-    one that was kept waiting stayed before it closed the connection."""
+    """A proxy by hand: `act(socket, request)` for every request. Counts who asked, and how long
+    each one that was kept waiting stayed before it closed the connection."""
 
     def __init__(self, act):
         self.act = act
@@ -217,7 +218,8 @@ HOSTILE = {
     "garbage": lambda c, _: c.sendall(HEAD + chunk(b"this is no JSON\n" * 100) + b"0\r\n\r\n"),
     "endless body": lambda c, _: _for_ever(c, HEAD, chunk(line(b"no record"))),
     "a line of a gibibyte": lambda c, _: _for_ever(
-        c, b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1073741824\r\n\r\n",
+        c, b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 1073741824\r\n\r\n",
         b"x" * 65536),
     "slow drip": lambda c, _: _for_ever(c, HEAD, chunk(b"{"), 0.02),
     "slow head": lambda c, _: _for_ever(c, b"HTTP/1.1 200 OK\r\n", b"X-Drip: y\r\n", 0.02),

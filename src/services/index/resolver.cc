@@ -54,10 +54,7 @@ Task<Result<AnswerPtr>> Resolver::resolve(catalog::Key key, bool is_fresh,
   answer->providers = std::move(known->announced);
   if ((answer->providers.empty() || is_fresh) && discover_) {
     const Result<void> asked = co_await add_discovered(answer.get(), &*known, deadline);
-    if (!asked) {
-      count(asked.error());
-      co_return fail(asked.error());
-    }
+    if (!asked) co_return fail(asked.error());
   }
   if (rank_) rank_(answer->providers);
   answer->is_found = answer->is_found || answer->manifest || !answer->providers.empty();
@@ -88,6 +85,7 @@ Task<Result<void>> Resolver::add_discovered(Answer* answer, Known* known,
                                             runtime::Deadline deadline) {
   auto found = co_await discover_(answer->address, deadline);
   if (!found) {
+    count(found.error());
     const bool is_nobody = found.error().code == Code::NotFound;
     if (!is_nobody) std::ranges::move(known->heard_of, std::back_inserter(answer->providers));
     if (is_nobody || answer->is_found || !answer->providers.empty()) co_return Result<void>();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "services/index/wires.h"
@@ -23,7 +24,7 @@ TargetList targets_of(const IndexConfig& config) {
 BreakerSettings breaker_of(const BreakerConfig& config) {
   constexpr double kPercent = 100;
   return {.error_window = std::chrono::seconds(config.error_window_s),
-          .trip_percent = static_cast<std::uint32_t>(config.trip_threshold * kPercent),
+          .trip_percent = static_cast<std::uint32_t>(std::lround(config.trip_threshold * kPercent)),
           .cooldown = std::chrono::seconds(config.cooldown_s),
           .half_open_probes = static_cast<std::uint32_t>(config.half_open_probes)};
 }
@@ -49,8 +50,9 @@ http::ClientSettings client_settings(const SearchParts& parts, const IndexConfig
   settings.tls = parts.tls;
   settings.clock = &parts.host.clock;
   settings.resolver = &parts.host.resolver;
-  settings.max_connections = config.workers;
-  settings.max_waiting = config.workers;
+  // The resolvers, and the janitor's probes besides: one that found no room would count as failed.
+  settings.max_connections = config.workers + config.breaker.half_open_probes;
+  settings.max_waiting = settings.max_connections;
   return settings;
 }
 

@@ -163,7 +163,8 @@ void Service::on_front(const kit::Service& front, const kit::Endpoints& at) {
   front_url_ = kit::url_of(front, at);
   if (front_url_.empty() && settings()->announce.url.empty()) {
     log().warn(
-        "nothing is announced: the process listens on every address; storage.announce.public_url says "
+        "nothing is announced: the process listens on every address; storage.announce.public_url "
+        "says "
         "under which one others find it");
   }
   announcer_->apply(announce_settings(*settings()));
