@@ -241,7 +241,7 @@ class Rates(Slow):
             details = self.refused(refused[0], 429, "RateLimited")
             self.assertEqual(details, {"per_ip_rps": "20"})
             self.assertTrue(refused[0].get("Retry-After"))
-            server.wait_metric("rejected_total", len(refused), reason="rate-per-ip")
+            server.wait_metric("http_requests_total", len(refused), endpoint=RESOLVE, code="429")
             self.assertEqual({other.ask("GET", "/resolve/docs").status for _ in range(15)}, {200})
             self.assertEqual(greedy.ask("GET", "/healthz").status, 200)
             self.assertEqual(greedy.ask("GET", "/version").status, 200)
