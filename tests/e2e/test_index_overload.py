@@ -3,6 +3,7 @@ of one address or one kind. Whoever is too much is refused at once and counted t
 others hardly notice, and health and version are never behind work."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -21,7 +22,7 @@ RESOLVE = "GET /resolve/{key...}"
 class Flood(Case):
     """127.0.0.x are all this machine: each is an address of its own to the server."""
 
-    CONNECTIONS, PER_IP, ROUNDS = 10000, 256, 4
+    CONNECTIONS, PER_IP, ROUNDS = 10000, 256, 5
 
     def setUp(self):
         super().setUp()
@@ -61,18 +62,19 @@ class Flood(Case):
         others = [server.connect(source=f"127.0.0.{number}") for number in range(3, 7)]
         for each in others:
             self.addCleanup(each.close)
-        alone_p99, beside_p99 = [], []
+        is_quiet = os.getloadavg()[0] <= os.cpu_count()
+        ratios, beside = [], []
         for number in range(self.ROUNDS):
             stop = time.monotonic() + 2
             calm = self.probe(others, lambda stop=stop: time.monotonic() > stop)
-            alone = [took for _, took in calm]
+            before_it = [took for _, took in calm]
             before = server.metrics().value("rejected_total", reason="connections-per-ip")
             flood = self.begin_flood(server, f"127.0.0.{20 + number}")
             said = []
             reader = threading.Thread(target=lambda flood=flood, said=said: said.append(
                 flood.stdout.readline()))
             reader.start()
-            beside = self.probe(others, lambda reader=reader: not reader.is_alive())
+            probes = self.probe(others, lambda reader=reader: not reader.is_alive())
             reader.join()
             report = json.loads(said[0])
             # To the unit: what the clients saw is what the server counted.
@@ -81,20 +83,33 @@ class Flood(Case):
                              (self.PER_IP, self.CONNECTIONS - self.PER_IP), report)
             server.wait_metric("rejected_total", before + refused, reason="connections-per-ip")
             self.assertEqual(set(report["refused"]) - {"no answer"}, {"429 Busy"}, report)
-            during = [took for when, took in beside if report["began"] <= when <= report["ended"]]
+            during = [took for when, took in probes if report["began"] <= when <= report["ended"]]
             self.assertTrue(during)
             self.end(flood)
-            alone_p99.append(ron.percentile(alone, 0.99))
-            beside_p99.append(ron.percentile(during, 0.99))
-            print(f"{self.CONNECTIONS} connections in {report['ended'] - report['began']:.2f} s: "
-                  f"p99 of the others {alone_p99[-1] * 1e3:.2f} ms alone ({len(alone)} requests), "
-                  f"{beside_p99[-1] * 1e3:.2f} ms beside ({len(during)}), {report['refused']}")
+            ratios.append(ron.percentile(during, 0.99) / ron.percentile(before_it, 0.99))
+            beside += during
+            print(f"{self.CONNECTIONS} connections in {report['ended'] - report['began']:.2f} s, "
+                  f"{report['refused']}: {self.described(before_it, during)}")
             ron.wait_until("the flood is gone", lambda: server.metrics().value(
                 "http_connections", service="svc-index") <= len(others) + 2)
         self.assertEqual(server.metrics().value("rejected_total", reason="connections"), 0)
-        if not ron.SANITIZED:
-            # Noise of the machine only ever adds, on both sides.
-            self.assertLessEqual(min(beside_p99), 2 * min(alone_p99))
+        middle = sorted(ratios)[len(ratios) // 2]
+        print(f"p99 beside / alone: {middle:.2f} in the middle of {len(ratios)} rounds"
+              f"{'' if is_quiet else '; the machine is too busy for a verdict'}")
+        if ron.SANITIZED:
+            return
+        self.assertLess(ron.percentile(beside, 0.99), 0.1 * ron.SLOW)  # nobody is locked out
+        # What else the machine does moves both, and not by the same: only a quiet one can tell.
+        if is_quiet:
+            self.assertLessEqual(middle, 2, ratios)
+
+    @staticmethod
+    def described(alone, beside):
+        def figures(times):
+            p50, p99 = (ron.percentile(times, share) * 1e3 for share in (0.5, 0.99))
+            return f"p50 {p50:.3f} ms, p99 {p99:.3f} ms ({len(times)} requests)"
+
+        return f"others alone {figures(alone)}, beside {figures(beside)}"
 
     def test_the_address_itself_goes_on_with_what_it_has(self):
         server = index.Server(sets={"index.max_conns_per_ip": 4})
@@ -226,7 +241,7 @@ class Rates(Slow):
             details = self.refused(refused[0], 429, "RateLimited")
             self.assertEqual(details, {"per_ip_rps": "20"})
             self.assertTrue(refused[0].get("Retry-After"))
-            server.wait_metric("rejected_total", len(refused), reason="rate-per-ip")
+            server.wait_metric("http_requests_total", len(refused), endpoint=RESOLVE, code="429")
             self.assertEqual({other.ask("GET", "/resolve/docs").status for _ in range(15)}, {200})
             self.assertEqual(greedy.ask("GET", "/healthz").status, 200)
             self.assertEqual(greedy.ask("GET", "/version").status, 200)
