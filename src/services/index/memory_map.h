@@ -21,6 +21,12 @@ class MemoryMap final : public platform::KeyValue {
  public:
   explicit MemoryMap(std::uint64_t most_bytes) : most_bytes_(most_bytes), lock_(kMemoryMapLock) {}
 
+  // Whether so many changes would be taken. Those that only erase always are.
+  [[nodiscard]] bool has_room_for(const platform::KeyValueBatch& batch) const {
+    const std::lock_guard guard(lock_);
+    return bytes_ + bytes_of(batch) <= most_bytes_;
+  }
+
   base::Result<Found> try_get(std::string_view key, std::string& value) override {
     const std::lock_guard guard(lock_);
     const auto found = map_.find(key);
@@ -51,6 +57,14 @@ class MemoryMap final : public platform::KeyValue {
   // What a pair takes besides its text.
   static constexpr std::uint64_t kPairBytes = 128;
 
+  static std::uint64_t bytes_of(const platform::KeyValueBatch& batch) {
+    std::uint64_t more = 0;
+    for (const auto& change : batch.changes) {
+      if (change.value) more += kPairBytes + change.key.size() + change.value->size();
+    }
+    return more;
+  }
+
   std::vector<platform::KeyValuePair> scan_now(const std::string& from, const std::string& until,
                                                std::size_t limit) const {
     std::vector<platform::KeyValuePair> pairs;
@@ -64,11 +78,7 @@ class MemoryMap final : public platform::KeyValue {
 
   base::Result<void> write_now(platform::KeyValueBatch batch) {
     const std::lock_guard guard(lock_);
-    std::uint64_t more = 0;
-    for (const auto& change : batch.changes) {
-      if (change.value) more += kPairBytes + change.key.size() + change.value->size();
-    }
-    if (bytes_ + more > most_bytes_) {
+    if (bytes_ + bytes_of(batch) > most_bytes_) {
       return base::fail(base::Code::StorageFull, "the memory for amnesia mode is full");
     }
     for (auto& [key, value] : batch.changes) {

@@ -57,6 +57,14 @@ Result<Store::Changes> decode_frame(std::string_view frame) {
   return changes;
 }
 
+platform::KeyValueBatch joined(std::vector<Store::Changes> all) {
+  platform::KeyValueBatch batch;
+  for (Store::Changes& changes : all) {
+    for (auto& change : changes) batch.changes.push_back(std::move(change));
+  }
+  return batch;
+}
+
 }  // namespace
 
 Store::Store(platform::Host host, platform::Disk* disk, StoreOptions options)
@@ -80,7 +88,9 @@ Task<Result<void>> Store::open() {
 
 Task<Result<void>> Store::open_map() {
   if (options_.is_amnesiac) {
-    map_ = std::make_unique<MemoryMap>(kAmnesiaBytes);
+    auto memory = std::make_unique<MemoryMap>(kAmnesiaBytes);
+    memory_ = memory.get();
+    map_ = std::move(memory);
     co_return Result<void>();
   }
   auto map = co_await host_.key_values.open(options_.directory + "/map",
@@ -117,14 +127,10 @@ Task<Result<void>> Store::replay() {
   if (!dropped) co_return fail(dropped.error());
   untidy_bytes_ = bytes;
   if (pending.empty()) co_return Result<void>();
-  co_return co_await apply(std::move(pending), log_.next());
+  co_return co_await apply(joined(std::move(pending)), log_.next());
 }
 
-Task<Result<void>> Store::apply(std::vector<Changes> all, std::uint64_t position) {
-  platform::KeyValueBatch batch;
-  for (Changes& changes : all) {
-    for (auto& change : changes) batch.changes.push_back(std::move(change));
-  }
+Task<Result<void>> Store::apply(platform::KeyValueBatch batch, std::uint64_t position) {
   batch.put(std::string(kPositionKey), encode_count(position));
   const Result<void> written = co_await map_->write(std::move(batch));
   if (!written) co_return fail(written.error());
@@ -139,11 +145,15 @@ Task<Result<void>> Store::commit(std::vector<Changes> all) {
     frames.push_back(encode_frame(changes));
     bytes += frames.back().size();
   }
+  platform::KeyValueBatch batch = joined(std::move(all));
+  if (memory_ != nullptr && !memory_->has_room_for(batch)) {
+    co_return fail(Code::StorageFull, "the memory for amnesia mode is full");
+  }
   const Result<void> appended = co_await log_.append(std::move(frames));
   if (!appended) co_return appended;
   untidy_bytes_ += bytes;
   map_is_behind_ = true;
-  Result<void> applied = co_await apply(std::move(all), log_.next());
+  Result<void> applied = co_await apply(std::move(batch), log_.next());
   if (applied) map_is_behind_ = false;
   co_return applied;
 }
@@ -162,7 +172,7 @@ Task<Result<void>> Store::repair() {
       missing.push_back(std::move(*changes));
     }
     const std::uint64_t until = position_ + missing.size();
-    const Result<void> applied = co_await apply(std::move(missing), until);
+    const Result<void> applied = co_await apply(joined(std::move(missing)), until);
     if (!applied) co_return applied;
   }
   map_is_behind_ = false;

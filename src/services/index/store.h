@@ -23,6 +23,8 @@
 
 namespace ron::index {
 
+class MemoryMap;
+
 struct StoreOptions {
   std::string directory;
   std::uint64_t cache_bytes = 0;  // for blocks of the map
@@ -49,7 +51,8 @@ class Store {
 
   // What belongs together, such as the changes of one request.
   using Changes = std::vector<platform::KeyValueBatch::Change>;
-  // Makes all of them durable, in order, and then visible. After an error none of them is seen, and
+  // Makes all of them durable, in order, and then visible. StorageFull, and nothing has happened,
+  // when memory is all there is and has no room. After any other error none of them is seen, and
   // nothing more is taken until repair() has succeeded. One task at a time. Cancel-safe in that
   // sense.
   platform::Task<base::Result<void>> commit(std::vector<Changes> all);
@@ -75,13 +78,14 @@ class Store {
   platform::Task<base::Result<void>> open_map();
   platform::Task<base::Result<void>> replay();
   platform::Task<base::Result<void>> shorten_log();
-  platform::Task<base::Result<void>> apply(std::vector<Changes> all, std::uint64_t position);
+  platform::Task<base::Result<void>> apply(platform::KeyValueBatch batch, std::uint64_t position);
 
   platform::Host host_;
   platform::Disk* const disk_;
   const StoreOptions options_;
   chain::FrameLog log_;
   std::unique_ptr<platform::KeyValue> map_;
+  MemoryMap* memory_ = nullptr;     // the same in amnesia mode
   std::uint64_t position_ = 0;      // frames below it are in the map
   std::uint64_t untidy_bytes_ = 0;  // appended since the map was last flushed
   bool map_is_behind_ = false;      // the log has what the map did not take

@@ -71,6 +71,19 @@ TEST(Store, AFailedWriteIsUndoneByTheRepair) {
   EXPECT_EQ(store.name("docs")->version, 2U);
 }
 
+TEST(Store, InAmnesiaAFullMemoryTakesRemovalsOnly) {
+  volume::Machine machine(5);
+  TestStore store(machine, true);
+  ASSERT_TRUE(store.open());
+  const std::string large(base::kMiB, 'x');
+  int taken = 0;
+  while (store.commit({{{"k" + std::to_string(taken), large}}})) ASSERT_LT(++taken, 1000);
+  EXPECT_GT(taken, 200);
+  EXPECT_FALSE(store->needs_repair());
+  ASSERT_TRUE(store.commit({{{"k0", std::nullopt}}}));
+  ASSERT_TRUE(store.commit({{{"again", large}}}));
+}
+
 TEST(Store, InAmnesiaNothingIsOnDisk) {
   volume::Machine machine(5);
   TestStore store(machine, true);

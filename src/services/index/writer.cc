@@ -68,7 +68,8 @@ Task<void> Writer::write(WriteJob first) {
     // Before anyone is told: whoever asks from now on gets what is there now.
     for (const Epochs::Slot slot : batch.touched) parts_.epochs->finish(slot);
   }
-  const base::Error failed = not_durable();
+  const bool is_full = !done && done.error().code == Code::StorageFull;
+  const base::Error failed = is_full ? done.error() : not_durable();
   for (Answer& answer : batch.answers) answer(done ? nullptr : &failed);
   if (!done) co_return;
   for (IndexEvent& event : batch.events) {
