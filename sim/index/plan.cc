@@ -160,7 +160,10 @@ std::string_view text(ProxyDeed deed) noexcept {
 }
 
 bool IndexPlan::helpers_are_well() const {
-  return outages.empty() &&
+  const platform::sim::FaultPlan& faults = world.faults;
+  const bool is_network_well = faults.lose_segment == 0 && faults.reset_segment == 0 &&
+                               faults.refuse_connect == 0 && faults.fail_accept == 0;
+  return is_network_well && outages.empty() &&
          std::ranges::all_of(proxies, [](const ProxyPlan& proxy) { return proxy.misdeeds == 0; });
 }
 

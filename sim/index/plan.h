@@ -79,7 +79,7 @@ struct IndexPlan : Plan {
   [[nodiscard]] static Home home(std::size_t address) noexcept {
     return address < 5 ? Home::Dht : address < 8 ? Home::Peers : Home::Nobody;
   }
-  // Whoever is asked answers as it should, all the time.
+  // Whoever is asked answers as it should, all the time, and can be heard.
   [[nodiscard]] bool helpers_are_well() const;
 };
 

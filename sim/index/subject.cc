@@ -264,8 +264,7 @@ Judgement IndexSubject::answered(const Exchange& exchange) {
   IndexJudge judge(exchange, ledgers_, begun,
                    {.disk_fails = disk_fails_,
                     .disk_is_slow = is_slow,
-                    .others_fail = !calm_ && !(plan_.helpers_are_well() &&
-                                               plan_.world.faults.lose_segment == 0)});
+                    .others_fail = !calm_ && !plan_.helpers_are_well()});
   const IndexRequest* const asked = own(*exchange.request);
   if (asked != nullptr && exchange.operation) resolving_[asked->key()].erase(*exchange.operation);
   return judge.judge();
