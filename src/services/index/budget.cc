@@ -7,8 +7,10 @@
 #include "chain/frame_log.h"
 #include "http/client.h"
 #include "services/index/address_rates.h"
+#include "services/index/core.h"
 #include "services/index/events.h"
 #include "services/index/jobs.h"
+#include "services/index/manifest_reader.h"
 #include "services/index/replays.h"
 #include "services/index/store.h"
 #include "services/index/trust.h"
@@ -50,6 +52,7 @@ std::vector<kit::Addend> memory_budget(const IndexConfig& config, std::size_t co
       {"blocks of the map (index.storage.map_cache_bytes)", 1, config.map_cache_bytes.bytes},
       {"tables of the map before they are written", kMapTables, kMapTableBytes},
       {"changes that wait (index.channels.writes)", config.writes_capacity, kChangeBytes},
+      {"manifests being looked at", Core::kManifestsAtOnce, kMostManifestBytes},
       {"a batch being made durable", kBatchCopies, Store::kBatchBytes},
       {"resolves that wait (index.channels.work)", config.work_capacity,
        sizeof(std::optional<ResolverJob>) + catalog::kMaxNameBytes},

@@ -28,7 +28,7 @@ config::Group<DhtConfig> dht_keys() {
                         "whom it asks besides when nobody has answered after hedge_ms"),
       config::count_key("hedge_ms", &C::hedge_ms, "150", {.min = "1", .max = "60000"}, Reload::Hot,
                         "milliseconds before others are asked, too"),
-      config::count_key("deadline_ms", &C::deadline_ms, "1200", {.min = "10", .max = "60000"},
+      config::count_key("deadline_ms", &C::deadline_ms, "1200", {.min = "100", .max = "60000"},
                         Reload::Hot, "milliseconds a resolve may take in all; then 504 Timeout"),
       config::count_key("quorum", &C::quorum, "1", {.min = "1", .max = "16"}, Reload::Hot,
                         "how many have to name a provider before the rest is not waited for"),

@@ -118,7 +118,8 @@ Task<Result<AnswerPtr>> Core::resolve(catalog::Key key, bool is_fresh, Deadline 
   // What is known is told in time, also when others say nothing.
   const Deadline ask_until(until.at() - kToTell);
   const FlightKey flight{catalog::print(key), is_fresh};
-  for (;;) {
+  // The second one began after this call: whatever it brings is new enough.
+  for (bool is_second = false;; is_second = true) {
     auto joined = flights_.join(flight);
     const bool is_first = joined.reply.has_value();
     if (is_first) {
@@ -129,7 +130,12 @@ Task<Result<AnswerPtr>> Core::resolve(catalog::Key key, bool is_fresh, Deadline 
     }
     auto reply = co_await joined.waiting.wait(until);
     auto answer = kit::WorkQueue<ResolverJob>::answer_of(std::move(reply));
-    if (is_first || !answer || (*answer)->basis.holds(epochs_)) co_return answer;
+    if (is_first) co_return answer;
+    // The one who began it had less time.
+    const bool is_over =
+        !answer && (answer.error().code == Code::Timeout || answer.error().code == Code::Canceled);
+    if (is_over && !until.passed()) continue;
+    if (is_second || !answer || (*answer)->basis.holds(epochs_)) co_return answer;
   }
 }
 
@@ -205,13 +211,25 @@ Task<Result<std::optional<ManifestFacts>>> Core::manifest_of(const NameVersion* 
                                                              Deadline deadline) {
   const bool is_tree = wanted->target && wanted->type == catalog::kManifestType;
   if (!is_tree || storage_ == nullptr) co_return std::nullopt;
-  co_return co_await read_manifest(storage_, &parts_.host.blocking, *wanted->target, deadline);
+  co_return co_await manifest_at(*wanted->target, deadline);
 }
 
-Result<void> Core::may_announce(http::Request& request, const auth::PublicKey& node) {
+Task<Result<std::optional<ManifestFacts>>> Core::manifest_at(base::ObjectId address,
+                                                             Deadline deadline) {
+  const auto place = co_await manifests_.acquire(deadline);
+  if (!place) co_return fail(Code::Timeout, "others' manifests were being read all the time");
+  co_return co_await read_manifest(storage_, &parts_.host.blocking, address, deadline);
+}
+
+Result<void> Core::may_announce(http::Request& request, const catalog::ProviderRecord& record) {
+  const auto ttl =
+      std::chrono::duration_cast<std::chrono::milliseconds>(settings_.get()->discovery.max_ttl);
+  if (record.expires_ms > static_cast<std::uint64_t>(now_ms() + ttl.count())) {
+    return fail(Code::Malformed, "the record holds for longer than discovery.max_ttl");
+  }
   const Result<void> allowed =
       parts_.gate->check(request, auth::Access::needs(auth::Scope::kIndexWrite));
-  if (allowed || searches_.trust().knows(node)) return {};
+  if (allowed || searches_.trust().knows(record.node)) return {};
   return allowed;
 }
 
@@ -234,14 +252,6 @@ Task<Result<Announced>> Core::announce(std::vector<catalog::ProviderRecord> reco
                                        Deadline deadline) {
   const Result<void> room = writer_.queue().check_room();
   if (!room) co_return fail(room.error());
-  const auto ttl =
-      std::chrono::duration_cast<std::chrono::milliseconds>(settings_.get()->discovery.max_ttl);
-  const auto latest = static_cast<std::uint64_t>(now_ms() + ttl.count());
-  for (const catalog::ProviderRecord& record : records) {
-    if (record.expires_ms > latest) {
-      co_return fail(Code::Malformed, "the record holds for longer than discovery.max_ttl");
-    }
-  }
   auto genuine = co_await parts_.host.blocking.run(
       [records] { return std::ranges::all_of(records, catalog::has_valid_signature); });
   if (!genuine) co_return fail(std::move(genuine.error()));
@@ -278,7 +288,7 @@ Task<Result<Core::Reindexed>> Core::reindex(catalog::Key key, Origin origin, Dea
   }
   epochs_.advance(Epochs::slot_of(out.address));
   if (storage_ != nullptr) {
-    auto facts = co_await read_manifest(storage_, &parts_.host.blocking, out.address, deadline);
+    auto facts = co_await manifest_at(out.address, deadline);
     // What was named as a tree and is none is no error here: it is the answer.
     if (!facts && facts.error().code != Code::Malformed) co_return fail(std::move(facts.error()));
     if (facts) out.manifest = *facts;

@@ -80,8 +80,9 @@ class Core {
   // holds while the request is at work.
   base::Result<runtime::Limit::Permit> admit(RouteClass route, const http::Request& request);
 
-  // Whether the client may announce what others have to believe: index:write, or a known node.
-  base::Result<void> may_announce(http::Request& request, const auth::PublicKey& node);
+  // Whether the client may announce what others have to believe: index:write, or a known node, and
+  // not for longer than is usual.
+  base::Result<void> may_announce(http::Request& request, const catalog::ProviderRecord& record);
 
   // nullptr: it has to be resolved. Never waits.
   [[nodiscard]] AnswerPtr cached(std::string_view key);
@@ -135,6 +136,9 @@ class Core {
   // What is missing for writes. Any core.
   [[nodiscard]] std::vector<std::string> missing_for_writes() const;
 
+  // Manifests in memory at once, to be looked at: each is up to kMostManifestBytes.
+  static constexpr std::size_t kManifestsAtOnce = 2;
+
  private:
   struct FlightKey {
     std::string key;
@@ -152,6 +156,8 @@ class Core {
                                                     runtime::Deadline deadline);
   void learn(const std::vector<Provider>& providers);
   platform::Task<base::Result<RecordPage>> own_records(std::string after, std::size_t limit);
+  platform::Task<base::Result<std::optional<ManifestFacts>>> manifest_at(
+      base::ObjectId address, runtime::Deadline deadline);
   platform::Task<base::Result<std::optional<ManifestFacts>>> manifest_of(
       const NameVersion* wanted, runtime::Deadline deadline);
 
@@ -170,6 +176,7 @@ class Core {
   kit::SingleFlight<FlightKey, AnswerPtr, FlightHash> flights_;
   AddressRates rates_;
   Replays replays_;
+  runtime::Semaphore manifests_{kManifestsAtOnce};
   std::atomic<std::uint64_t> per_ip_rps_ = 0;  // of the settings, for every request
   std::array<runtime::Limit, 3> routes_;       // by RouteClass
   Republisher republisher_;

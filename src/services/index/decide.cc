@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/index/names.h"
+
 namespace ron::index {
 namespace {
 
@@ -111,6 +113,15 @@ Task<Result<Announced>> decide(Draft* draft, const AnnounceJob* job, std::int64_
     if (!*known && record.expires_ms <= static_cast<std::uint64_t>(now_ms)) {
       ++out.expired;
       continue;
+    }
+    if (!*known) {
+      const std::string others = providers_prefix(record.addr);
+      const auto count = co_await draft->count(others, behind(others), kMostPerAddress);
+      if (!count) co_return fail(count.error());
+      if (*count >= kMostPerAddress) {
+        ++out.crowded;
+        continue;
+      }
     }
     ProviderEntry next = entry;
     next.guard_until_ms = record.expires_ms;

@@ -26,6 +26,13 @@ class Draft {
     if (changed != changes_.end()) co_return changed->second;
     co_return co_await map_->get(std::move(key));
   }
+  // How many keys there are before this batch, at most `most`. Cancel-safe.
+  platform::Task<base::Result<std::size_t>> count(std::string from, std::string until,
+                                                  std::size_t most) {
+    const auto pairs = co_await map_->scan(std::move(from), std::move(until), most);
+    if (!pairs) co_return base::fail(pairs.error());
+    co_return pairs->size();
+  }
   void put(std::string key, std::string value) { note(std::move(key), std::move(value)); }
   void erase(std::string key) { note(std::move(key), std::nullopt); }
 

@@ -48,9 +48,9 @@ Task<void> CacheJanitor::tidy(platform::TimePoint now) {
   }
   if (settings->amnesia && now >= next_purge_) {
     next_purge_ = now + std::chrono::milliseconds(settings->purge_interval_ms);
+    co_await prune(std::numeric_limits<std::uint64_t>::max());
     parts_.cache->purge();
     purges_.add();
-    co_await prune(std::numeric_limits<std::uint64_t>::max());
   }
 }
 

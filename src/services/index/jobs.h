@@ -42,6 +42,7 @@ struct Announced {
   std::size_t accepted = 0;
   std::size_t stale = 0;    // of a lower `seq` than one that is known
   std::size_t expired = 0;  // without one that they could withdraw
+  std::size_t crowded = 0;  // of nodes for whom the address has no room
 };
 struct AnnounceJob : kit::JobBase<Announced> {
   std::vector<ProviderEntry> providers;

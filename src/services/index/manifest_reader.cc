@@ -12,13 +12,6 @@ using base::fail;
 using base::Result;
 using platform::Task;
 
-namespace {
-
-// About 300,000 files. What is larger takes longer than a request may.
-constexpr std::uint64_t kMostBytes = 64 * base::kMiB;
-
-}  // namespace
-
 Task<Result<std::optional<ManifestFacts>>> read_manifest(storage_api::StorageApi* storage,
                                                          platform::BlockingPool* blocking,
                                                          base::ObjectId address,
@@ -26,7 +19,7 @@ Task<Result<std::optional<ManifestFacts>>> read_manifest(storage_api::StorageApi
   auto stream = co_await storage->open(address, std::nullopt, deadline);
   if (!stream && stream.error().code == Code::NotFound) co_return std::nullopt;
   if (!stream) co_return fail(std::move(stream.error()));
-  if (stream->object_length > kMostBytes) co_return std::nullopt;
+  if (stream->object_length > kMostManifestBytes) co_return std::nullopt;
   std::string text;
   text.reserve(stream->object_length);
   for (;;) {

@@ -13,6 +13,9 @@
 
 namespace ron::index {
 
+// About 300,000 files. What is larger takes longer than a request may.
+inline constexpr std::uint64_t kMostManifestBytes = 64 * base::kMiB;
+
 // Nothing when storage does not have it, or when it is too large to be looked at. Malformed when it
 // is no manifest. Cancel-safe.
 platform::Task<base::Result<std::optional<ManifestFacts>>> read_manifest(

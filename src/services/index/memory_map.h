@@ -24,7 +24,7 @@ class MemoryMap final : public platform::KeyValue {
   // Whether so many changes would be taken. Those that only erase always are.
   [[nodiscard]] bool has_room_for(const platform::KeyValueBatch& batch) const {
     const std::lock_guard guard(lock_);
-    return bytes_ + bytes_of(batch) <= most_bytes_;
+    return bytes_ + bytes_of(batch) + kSpareBytes <= most_bytes_ || bytes_of(batch) == 0;
   }
 
   base::Result<Found> try_get(std::string_view key, std::string& value) override {
@@ -54,6 +54,8 @@ class MemoryMap final : public platform::KeyValue {
   }
 
  private:
+  // For the position that is written with every batch.
+  static constexpr std::uint64_t kSpareBytes = base::kKiB;
   // What a pair takes besides its text.
   static constexpr std::uint64_t kPairBytes = 128;
 
@@ -78,7 +80,7 @@ class MemoryMap final : public platform::KeyValue {
 
   base::Result<void> write_now(platform::KeyValueBatch batch) {
     const std::lock_guard guard(lock_);
-    if (bytes_ + bytes_of(batch) > most_bytes_) {
+    if (bytes_ + bytes_of(batch) > most_bytes_ + kSpareBytes) {
       return base::fail(base::Code::StorageFull, "the memory for amnesia mode is full");
     }
     for (auto& [key, value] : batch.changes) {

@@ -112,9 +112,9 @@ Task<Result<NamePage>> list_names(platform::KeyValue* map, ListQuery query) {
 }
 
 Task<Result<std::vector<ProviderEntry>>> find_providers(platform::KeyValue* map,
-                                                        base::ObjectId address, std::size_t limit) {
+                                                        base::ObjectId address) {
   const std::string from = providers_prefix(address);
-  const auto pairs = co_await map->scan(from, behind(from), limit);
+  const auto pairs = co_await map->scan(from, behind(from), kMostPerAddress);
   if (!pairs) co_return fail(pairs.error());
   std::vector<ProviderEntry> entries;
   for (const auto& [key, bytes] : *pairs) {

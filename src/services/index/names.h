@@ -44,10 +44,11 @@ struct NamePage {
 };
 platform::Task<base::Result<NamePage>> list_names(platform::KeyValue* map, ListQuery query);
 
-// What a look-up finds under an address.
+// Records of one address that are kept at most. Further nodes are refused.
+inline constexpr std::size_t kMostPerAddress = 256;
+// What a look-up finds under an address, expired ones included.
 platform::Task<base::Result<std::vector<ProviderEntry>>> find_providers(platform::KeyValue* map,
-                                                                        base::ObjectId address,
-                                                                        std::size_t limit);
+                                                                        base::ObjectId address);
 platform::Task<base::Result<std::optional<ManifestFacts>>> find_manifest(platform::KeyValue* map,
                                                                          base::ObjectId address);
 // Keys that are pinned, at most `limit`.

@@ -81,13 +81,14 @@ Result<ProviderQuery> parse_query(const Request& request) {
 }
 
 Task<Result<std::vector<Provider>>> kept_providers(Core* core, base::ObjectId address) {
-  const auto entries = co_await find_providers(&core->map(), address, kMostProviders);
+  const auto entries = co_await find_providers(&core->map(), address);
   if (!entries) co_return fail(entries.error());
   std::vector<Provider> providers;
   const auto now = static_cast<std::uint64_t>(core->now_ms());
   for (const ProviderEntry& entry : *entries) {
-    if (entry.record.expires_ms <= now) continue;
+    if (!entry.is_own || entry.record.expires_ms <= now) continue;
     providers.push_back({.record = entry.record, .seen_ms = entry.seen_ms});
+    if (providers.size() == kMostProviders) break;
   }
   co_return providers;
 }
@@ -136,11 +137,14 @@ Task<Response> announce(Core* core, Request* request) {
   if (record->addr != *address) {
     co_return refuse(*request, {Code::Malformed, "the record is of another address"});
   }
-  const Result<void> may = core->may_announce(*request, record->node);
+  const Result<void> may = core->may_announce(*request, *record);
   if (!may) co_return refuse(*request, may.error());
   const Origin origin{.corr_id = request->corr_id, .token = request->token};
   const auto announced = co_await core->announce({*record}, origin, request->deadline);
   if (!announced) co_return refuse(*request, announced.error());
+  if (announced->crowded != 0) {
+    co_return refuse(*request, {Code::Quota, "so many nodes have it that no more are kept"});
+  }
   if (announced->expired != 0) {
     co_return refuse(*request, {Code::Malformed, "the record has expired"});
   }

@@ -23,12 +23,11 @@ platform::TimePoint now() { return platform::Executor::current()->now(); }
 }  // namespace
 
 Republisher::Republisher(Parts parts)
-    : parts_(std::move(parts)),
-      announcements_(*parts_.topology, kAnnouncements, kAnnouncements.capacity,
-                     std::max<std::size_t>(parts_.targets->size(), 1)),
-      every_(parts_.settings().every.count()) {
+    : parts_(std::move(parts)), every_(parts_.settings().every.count()) {
   runtime::Meters& meters = parts_.topology->meters();
   for (const std::string& name : parts_.targets->names()) {
+    announcements_.push_back(
+        std::make_unique<Announcements>(*parts_.topology, kAnnouncements, kAnnouncements.capacity));
     lanes_.push_back(std::make_unique<Lane>(parts_.clock->monotonic(),
                                             meters.counter(metrics::kPublished, {name}),
                                             meters.counter(metrics::kPublishFailures, {name})));
@@ -54,7 +53,7 @@ void Republisher::announce(const ProviderRecord& record) {
   for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
     if (parts_.targets->kind(i) == TargetKind::Static) continue;
     // A full queue drops the oldest, which the next round publishes.
-    (void)announcements_.try_send(record, i);
+    (void)announcements_[i]->try_send(record);
   }
 }
 
@@ -77,7 +76,7 @@ Task<void> Republisher::run_lane(std::uint32_t index, Target* target) {
       co_await run_round(&walk);
       continue;
     }
-    auto announced = co_await announcements_.recv(walk.due, index);
+    auto announced = co_await announcements_[index]->recv(walk.due);
     if (announced) co_await begin(&walk, std::move(*announced));
   }
 }
@@ -114,7 +113,7 @@ Task<void> Republisher::run_round(Walk* walk) {
 }
 
 Task<void> Republisher::publish_announced(Walk* walk) {
-  while (auto announced = announcements_.try_recv(walk->index)) {
+  while (auto announced = announcements_[walk->index]->try_recv()) {
     co_await begin(walk, std::move(*announced));
   }
 }

@@ -111,9 +111,10 @@ class Republisher {
   [[nodiscard]] std::int64_t lag_seconds() const;
 
   Parts parts_;
-  std::vector<std::unique_ptr<Lane>> lanes_;              // by target
-  runtime::Mpsc<catalog::ProviderRecord> announcements_;  // a lane for each target
-  std::atomic<std::int64_t> every_;                       // for the lag
+  std::vector<std::unique_ptr<Lane>> lanes_;  // by target
+  using Announcements = runtime::Mpsc<catalog::ProviderRecord>;
+  std::vector<std::unique_ptr<Announcements>> announcements_;  // of each target
+  std::atomic<std::int64_t> every_;                            // for the lag
   runtime::GaugeRegistration lag_;
 };
 

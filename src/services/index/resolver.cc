@@ -57,6 +57,7 @@ Task<Result<AnswerPtr>> Resolver::resolve(catalog::Key key, bool is_fresh,
     if (!asked) co_return fail(asked.error());
   }
   if (rank_) rank_(answer->providers);
+  if (answer->providers.size() > kMostProviders) answer->providers.resize(kMostProviders);
   answer->is_found = answer->is_found || answer->manifest || !answer->providers.empty();
   took_.observe(parts_.host.clock.monotonic() - began);
   co_return keep(std::move(answer));
@@ -66,8 +67,7 @@ Task<Result<Resolver::Known>> Resolver::find_known(Answer* answer) {
   const auto manifest = co_await find_manifest(&parts_.store->map(), answer->address);
   if (!manifest) co_return fail(manifest.error());
   answer->manifest = *manifest;
-  const auto entries =
-      co_await find_providers(&parts_.store->map(), answer->address, kMostProviders);
+  const auto entries = co_await find_providers(&parts_.store->map(), answer->address);
   if (!entries) co_return fail(entries.error());
   const auto now = static_cast<std::uint64_t>(parts_.host.clock.unix_ms());
   Known known;
@@ -95,6 +95,10 @@ Task<Result<void>> Resolver::add_discovered(Answer* answer, Known* known,
     const auto seq = known->seqs.find(provider.record.node);
     return seq != known->seqs.end() && provider.record.seq < seq->second;
   });
+  if (found->providers.empty()) {
+    std::ranges::move(known->heard_of, std::back_inserter(answer->providers));
+    co_return Result<void>();
+  }
   answer->source = found->source;
   answer->winner = std::move(found->winner);
   answer->is_hedged = found->is_hedged;
@@ -128,7 +132,7 @@ AnswerPtr Resolver::keep(std::shared_ptr<Answer> answer) {
   answer->expires = parts_.host.clock.monotonic() + std::chrono::milliseconds(left_ms);
   render(*answer);
   AnswerPtr shared = std::move(answer);
-  if (left_ms > 0) parts_.cache_feed->offer(shared);
+  if (left_ms > 0 && shared->body.size() <= kMostCachedBytes) parts_.cache_feed->offer(shared);
   return shared;
 }
 

@@ -69,6 +69,8 @@ class Resolver {
 
  private:
   static constexpr std::size_t kMostProviders = 64;
+  // A larger answer is not cached: the bound of the cache is a number of answers.
+  static constexpr std::size_t kMostCachedBytes = 8 * base::kKiB;
 
   // Who was announced here counts; who was only heard of is a fallback, and keeps older records of
   // itself out.

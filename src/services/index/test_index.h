@@ -92,8 +92,7 @@ class TestStore {
     return run(machine_, list_names(&store_.map(), std::move(query))).value();
   }
   std::vector<ProviderEntry> providers(const base::ObjectId& address) {
-    constexpr std::size_t kMost = 100;
-    return run(machine_, find_providers(&store_.map(), address, kMost)).value();
+    return run(machine_, find_providers(&store_.map(), address)).value();
   }
   Store& operator*() { return store_; }
   Store* operator->() { return &store_; }

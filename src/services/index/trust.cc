@@ -81,6 +81,8 @@ platform::Task<std::vector<ProviderRecord>> Trust::sift(base::ObjectId addr,
   const std::int64_t now_ms = host_.clock.unix_ms();
   std::erase_if(records, [&](const ProviderRecord& record) {
     std::optional<Doubt> why = doubt(record, addr, *policy, now_ms);
+    // One that has expired may take back what was said before it: that is for its sequence to say.
+    if (why == Doubt::Expired && (policy->anyone || policy->nodes.contains(record.node))) why = {};
     if (!why && *verified >= kMaxVerified) why = Doubt::TooMany;
     if (why) {
       refuse(*why);
@@ -103,7 +105,10 @@ platform::Task<std::vector<ProviderRecord>> Trust::sift(base::ObjectId addr,
       refuse(Doubt::Replayed);
       return true;
     }
-    return !seen.insert(record.node).second;
+    if (!seen.insert(record.node).second) return true;
+    const bool is_over = record.expires_ms <= static_cast<std::uint64_t>(now_ms);
+    if (is_over) refuse(Doubt::Expired);
+    return is_over;
   });
   co_return std::move(*valid);
 }

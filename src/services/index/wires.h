@@ -82,7 +82,7 @@ inline constexpr ChannelDecl kOutcomes{
     "the breakers do not learn of the oldest; queue_dropped_total",
     ""};
 
-// One lane for each target.
+// One for each target, so that one that takes nothing fills its own alone.
 inline constexpr ChannelDecl kAnnouncements{
     "announcements",
     ChannelKind::Mpsc,

@@ -43,6 +43,7 @@ Task<void> Writer::run(runtime::Shutdown shutdown) {
     const Result<void> tidied = co_await parts_.store->tidy();
     if (!tidied) note_failure(tidied.error());
   }
+  queue_.close();
   if (parts_.store->needs_repair()) co_return;
   const Result<void> closed = co_await parts_.store->close();
   if (!closed) note_failure(closed.error());
@@ -68,7 +69,8 @@ Task<void> Writer::write(WriteJob first) {
     // Before anyone is told: whoever asks from now on gets what is there now.
     for (const Epochs::Slot slot : batch.touched) parts_.epochs->finish(slot);
   }
-  const bool is_full = !done && done.error().code == Code::StorageFull;
+  const bool is_full =
+      !done && done.error().code == Code::StorageFull && !parts_.store->needs_repair();
   const base::Error failed = is_full ? done.error() : not_durable();
   for (Answer& answer : batch.answers) answer(done ? nullptr : &failed);
   if (!done) co_return;

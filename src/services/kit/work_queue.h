@@ -123,6 +123,9 @@ class WorkQueue {
   // Called after a job was queued, on the executor that did. Set before the queue is used.
   void on_queued(std::function<void()> tell) { on_queued_ = std::move(tell); }
 
+  // Nobody takes jobs any more: whoever asks hears that the server is shutting down.
+  void close() noexcept { jobs_.close(); }
+
   // Busy, counted, if a job would be refused now.
   base::Result<void> check_room() {
     if (jobs_.refuse_if_full()) return base::fail(busy());
