@@ -38,7 +38,7 @@ void add_hot_flags(Dice& dice, bool patient, Flags& flags) {
   // In the end everybody is asked before it is said that nobody knows.
   add("dht.beta", std::to_string(patient ? 16 : dice.between(0, 2)));
   add("dht.hedge_ms", std::to_string(hedge));
-  add("dht.deadline_ms", std::to_string(patient ? 2000 : dice.between(hedge + 10, 600)));
+  add("dht.deadline_ms", std::to_string(patient ? 2000 : dice.between(hedge + 100, 700)));
   add("cache.positive_ttl", draw_ms(dice, 0, 2000));
   add("cache.negative_ttl", draw_ms(dice, 0, 500));
   add("cache.entries", std::to_string(dice.pick({16U, 1000U})));

@@ -162,7 +162,6 @@ void IndexSubject::service_gone() {
   disk_->disarm();
   scene_->world.faults().fail_write = 0;
   scene_->world.faults().fail_sync = 0;
-  disk_fails_ = false;
 }
 
 // The start writes, too, and is nobody's to restart.
@@ -175,7 +174,7 @@ void IndexSubject::fail_task() {
     disk_->arm();
   } else if (plan_.fail_sync != 0) {
     ++scene_->journal.tally.faults["disks made to fail"];
-    disk_fails_ = true;
+    disk_failed_in_.insert(scene_->timeline.current());
     scene_->world.faults().fail_write = plan_.fail_write;
     scene_->world.faults().fail_sync = plan_.fail_sync;
     // Until it is repaired.
@@ -259,10 +258,11 @@ std::optional<std::size_t> IndexSubject::begin(const Request& request, unsigned)
 
 Judgement IndexSubject::answered(const Exchange& exchange) {
   const IndexBegun begun = exchange.operation ? begun_[*exchange.operation] : IndexBegun();
+  const bool has_failed = disk_failed_in_.contains(exchange.life_number);
   const bool is_slow =
-      plan_.world.faults.slow_sync != 0 || disk_fails_ || !exchange.life->task_failures.empty();
+      plan_.world.faults.slow_sync != 0 || has_failed || !exchange.life->task_failures.empty();
   IndexJudge judge(exchange, ledgers_, begun,
-                   {.disk_fails = disk_fails_,
+                   {.disk_fails = has_failed,
                     .disk_is_slow = is_slow,
                     .others_fail = !calm_ && !plan_.helpers_are_well()});
   const IndexRequest* const asked = own(*exchange.request);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,7 +81,7 @@ class IndexSubject final : public Subject {
   std::vector<std::unique_ptr<WatchedRoutes>> routes_;  // of each life
   Dice mischief_;
   bool calm_ = false;
-  bool disk_fails_ = false;  // at some time in this life
+  std::set<unsigned> disk_failed_in_;  // lives; an answer of one may be on its way beyond its end
   std::uint64_t checked_ = 0;
 };
 

@@ -72,7 +72,7 @@ Task<Result<NamePage>> list_names(platform::KeyValue* map, ListQuery query) {
     const bool is_prefix = !query.delimiter.empty() && query.after.ends_with(query.delimiter);
     std::string behind_last = is_prefix ? behind(name_key(query.after)) : name_key(query.after);
     if (!is_prefix) behind_last += '\0';
-    from = std::max(from, std::move(behind_last));
+    from = std::max(from, behind_last);
   }
   const auto count = [&page] { return page.names.size() + page.prefixes.size(); };
   std::string seen;  // last: a name, or a prefix for all that begin so

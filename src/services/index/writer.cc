@@ -37,6 +37,8 @@ Task<void> Writer::run(runtime::Shutdown shutdown) {
   parts_.epochs->settle();
   for (;;) {
     if (parts_.store->needs_repair()) co_await repair(shutdown);
+    // Also when a repair was done and its end was not heard of, because the task was aborted.
+    broken_.store(parts_.store->needs_repair(), std::memory_order_relaxed);
     auto job = co_await queue_.take(shutdown);
     if (!job) break;
     co_await write(std::move(*job));
