@@ -30,6 +30,21 @@ def run(server, clients, seconds, warm_up=1):
     return results
 
 
+def request(method, target, body=b"", token=None):
+    """The bytes of one request, for `write_requests`."""
+    lines = [f"{method} {target} HTTP/1.1", "Host: bench"]
+    lines += [f"Authorization: Bearer {token}"] if token else []
+    lines += [f"Content-Length: {len(body)}"] if body else []
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def write_requests(file, requests):
+    """As the client takes them with `requests=`."""
+    with open(file, "wb") as out:
+        for one in requests:
+            out.write(len(one).to_bytes(4, "little") + one)
+
+
 class Result:
     """What one client was answered."""
 

@@ -2,13 +2,16 @@
 //
 //   bench_load to=127.0.0.1:8080 target=/o/b3:… connections=64 seconds=5 [rate=20000]
 //   [from=127.0.0.7]
-//              [token=FILE] [warm_up=1] [start_ns=…] [pause_ms=20]
+//              [token=FILE] [warm_up=1] [start_ns=…] [pause_ms=20] [requests=FILE]
 //
 // Without a rate the loop is closed: each connection asks again as soon as it is answered, after a
 // refusal `pause_ms` later. With a rate it is open: requests arrive at random times (a Poisson
 // process of that rate) whether or not earlier ones were answered, take whichever connection is
 // free, and their latency counts from when they arrived. wrk has no rate, and the tools of Debian
 // that have one start many requests at once, every millisecond.
+//
+// `requests` has whole requests, each behind the number of its bytes (32 bits, the lowest first),
+// in place of `target` and `token`: each is sent once, and it ends early when all are answered.
 //
 // The result is one line of JSON: for each status what was answered after the warm-up, in how many
 // microseconds. `start_ns`, of the monotonic clock, makes several clients start together.
@@ -136,6 +139,47 @@ class Answer {
   std::uint64_t received_ = 0;
 };
 
+// What is asked: the same again and again, or each request of a file once.
+class Requests {
+ public:
+  explicit Requests(const Options& options) {
+    if (const std::string file = options.text("requests"); !file.empty()) {
+      read(file);
+      return;
+    }
+    std::string request = "GET " + options.text("target", "/") + " HTTP/1.1\r\nHost: ";
+    request += options.text("to") + "\r\n";
+    if (const std::string file = options.text("token"); !file.empty()) {
+      std::string token;
+      if (!(std::ifstream(file) >> token)) fail("cannot read " + file);
+      request += "Authorization: Bearer " + token + "\r\n";
+    }
+    requests_.push_back(request + "\r\n");
+  }
+
+  [[nodiscard]] bool is_done() const noexcept { return next_ == requests_.size(); }
+  // Unless it is done.
+  const std::string& next() { return is_endless_ ? requests_.front() : requests_[next_++]; }
+
+ private:
+  void read(const std::string& path) {
+    is_endless_ = false;
+    std::ifstream file(path, std::ios::binary);
+    std::array<unsigned char, 4> size{};
+    while (file.read(reinterpret_cast<char*>(size.data()), size.size())) {
+      std::string request(size[0] | size[1] << 8U | size[2] << 16U | std::size_t{size[3]} << 24U,
+                          '\0');
+      if (!file.read(request.data(), static_cast<std::streamsize>(request.size()))) break;
+      requests_.push_back(std::move(request));
+    }
+    if (!file.eof() || file.gcount() != 0) fail("cannot read all of " + path);
+  }
+
+  bool is_endless_ = true;
+  std::vector<std::string> requests_;
+  std::size_t next_ = 0;
+};
+
 struct Connection {
   int descriptor = -1;
   bool is_up = false;
@@ -153,17 +197,10 @@ class Client {
         end_(measure_from_ + options.seconds("seconds", 5)),
         pause_(options.seconds("pause_ms", 20) / 1000),
         rate_(options.number("rate", 0)),
+        requests_(options),
         connections_(static_cast<std::size_t>(options.number("connections", 64))) {
-    const std::string to = options.text("to");
-    to_ = address_in(to);
+    to_ = address_in(options.text("to"));
     from_ = address_of(options.text("from", "0.0.0.0"), 0);
-    request_ = "GET " + options.text("target", "/") + " HTTP/1.1\r\nHost: " + to + "\r\n";
-    if (const std::string file = options.text("token"); !file.empty()) {
-      std::string token;
-      if (!(std::ifstream(file) >> token)) fail("cannot read " + file);
-      request_ += "Authorization: Bearer " + token + "\r\n";
-    }
-    request_ += "\r\n";
   }
 
   void run() {
@@ -172,21 +209,22 @@ class Client {
     for (auto& connection : connections_) open(connection);
     std::this_thread::sleep_until(start_);
     next_arrival_ = rate_ > 0 ? start_ : Time::max();
-    for (Time now = Clock::now(); now < end_; now = Clock::now()) {
+    Time now = Clock::now();
+    for (; now < end_ && !(requests_.is_done() && busy_ == 0); now = Clock::now()) {
       wait(now);
       now = Clock::now();
       for (; !pauses_.empty() && pauses_.top().first <= now; pauses_.pop()) {
         resume(connections_[pauses_.top().second], now);
       }
       for (; next_arrival_ <= now; next_arrival_ += gap()) arrivals_.push_back(next_arrival_);
-      while (!arrivals_.empty() && !idle_.empty()) {
+      while (!arrivals_.empty() && !idle_.empty() && !requests_.is_done()) {
         Connection& connection = connections_[idle_.front()];
         idle_.pop_front();
         ask(connection, arrivals_.front());
         arrivals_.pop_front();
       }
     }
-    tally_.print(end_ - measure_from_, arrivals_.size());
+    tally_.print(std::min(now, end_) - measure_from_, arrivals_.size());
   }
 
  private:
@@ -267,7 +305,7 @@ class Client {
       open(connection);
     } else if (rate_ > 0) {
       idle_.push_back(index_of(connection));
-    } else {
+    } else if (!requests_.is_done()) {
       ask(connection, now);
     }
   }
@@ -280,8 +318,10 @@ class Client {
     connection.asked = asked;
     connection.is_busy = true;
     connection.answer = {};
-    const auto sent = ::send(connection.descriptor, request_.data(), request_.size(), MSG_NOSIGNAL);
-    if (sent != static_cast<ssize_t>(request_.size())) broken(connection);
+    ++busy_;
+    const std::string& request = requests_.next();
+    const auto sent = ::send(connection.descriptor, request.data(), request.size(), MSG_NOSIGNAL);
+    if (sent != static_cast<ssize_t>(request.size())) broken(connection);
   }
 
   void receive(Connection& connection) {
@@ -296,6 +336,7 @@ class Client {
     const Time now = Clock::now();
     tally_.note(answer.status, answer.body_bytes, connection.asked, now);
     connection.is_busy = false;
+    --busy_;
     const bool was_refused = answer.status >= 400;
     if (answer.must_close) close(connection);
     if (was_refused && rate_ == 0) {
@@ -313,9 +354,10 @@ class Client {
     pause(connection);
   }
 
-  static void close(Connection& connection) {
+  void close(Connection& connection) {
     ::close(connection.descriptor);
     connection.is_up = false;
+    if (connection.is_busy) --busy_;
     connection.is_busy = false;
   }
 
@@ -327,8 +369,9 @@ class Client {
   const double rate_;
   sockaddr_in to_{};
   sockaddr_in from_{};
-  std::string request_;
+  Requests requests_;
   int poll_ = -1;
+  std::size_t busy_ = 0;  // connections that are owed an answer
   std::vector<Connection> connections_;
   std::deque<std::size_t> idle_;
   std::deque<Time> arrivals_;  // that wait for a connection

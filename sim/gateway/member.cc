@@ -1,8 +1,6 @@
 #include "sim/gateway/member.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <optional>
 
 #include "runtime/deadline.h"
@@ -13,20 +11,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::string_view kHeadEnd = "\r\n\r\n";
 constexpr std::string_view kExcess = "and more than was announced";
 // Taken for an answer only by who reads on where it should stop.
 constexpr std::string_view kPoison =
     "HTTP/1.1 200 OK\r\nX-Marker: poison\r\nContent-Length: 6\r\n\r\npoison";
 constexpr std::size_t kHugeHeadBytes = 96 * base::kKiB;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
-}
 
 bool has_body(int status) { return status != 204 && status != 304; }
 
@@ -41,197 +30,18 @@ std::string draw_bytes(Dice& dice, std::size_t size) {
   return bytes;
 }
 
-std::string as_chunks(std::string_view body, std::size_t piece) {
-  std::string out;
-  while (!body.empty()) {
-    const std::string_view chunk = body.substr(0, piece);
-    out += chunk_size_line(chunk.size());
-    out.append(chunk).append("\r\n");
-    body.remove_prefix(chunk.size());
-  }
-  return out;
-}
-
 }  // namespace
 
-std::size_t Member::Incoming::count(std::string_view name) const {
-  return static_cast<std::size_t>(
-      std::ranges::count(fields, name, [](const auto& each) { return each.first; }));
-}
-
-std::string_view Member::Incoming::field(std::string_view name) const {
-  const auto found = std::ranges::find(fields, name, [](const auto& each) { return each.first; });
-  return found == fields.end() ? std::string_view() : found->second;
-}
-
 Member::Member(Scene& scene, const GatewayPlan& plan, std::size_t number, Book& book)
-    : scene_(scene),
+    : RawServer(scene, scene.helper(number), kMemberPort, plan.member_name(number)),
       plan_(plan),
       number_(number),
-      name_(plan.member_name(number)),
       book_(book),
-      node_(scene.helper(number)),
       dice_(plan.members[number].seed) {
-  scene.world.network().set_link(kServerNode, node_.id(), plan.members[number].link);
+  scene.world.network().set_link(kServerNode, node(), plan.members[number].link);
 }
 
 Member::~Member() { kill(); }
-
-void Member::start() {
-  if (listening_ != nullptr) return;
-  if (std::exchange(dark_, false)) node_.restart();
-  listening_ = std::make_unique<platform::test::Root>(node_.core(), accept_all());
-}
-
-void Member::kill() {
-  listening_.reset();
-  for (const auto& link : links_) {
-    if (link->stream != nullptr) link->stream->abort();
-    link->task.reset();
-  }
-  links_.clear();
-}
-
-void Member::cut_power() {
-  if (std::exchange(dark_, true)) return;
-  node_.power_cut();
-  kill();
-}
-
-void Member::freeze(Duration lasts) { frozen_until_ = now() + lasts; }
-
-void Member::wrong(const std::string& what) { scene_.journal.violation(name_, what); }
-
-Task<void> Member::thaw() {
-  while (now() < frozen_until_) co_await runtime::sleep_for(frozen_until_ - now());
-}
-
-Task<void> Member::accept_all() {
-  auto listener = node_.net().listen(node_.endpoint(kMemberPort));
-  if (!listener) {
-    wrong("cannot listen: " + listener.error().message);
-    co_return;
-  }
-  for (;;) {
-    auto stream = co_await platform::test::accept(listener->get());
-    co_await thaw();
-    std::erase_if(links_, [](const auto& link) { return link->task->done(); });
-    links_.push_back(std::make_unique<Link>());
-    Link& link = *links_.back();
-    link.stream = std::move(stream);
-    link.task = std::make_unique<platform::test::Root>(node_.core(), converse(&link));
-  }
-}
-
-Task<void> Member::converse(Link* link) {
-  bool goes_on = true;
-  while (goes_on) {
-    Incoming request;
-    goes_on = co_await read_head(link, &request);
-    if (!goes_on) break;
-    if (request.target == kProbePath) {
-      goes_on = co_await answer_probe(link);
-    } else {
-      goes_on = co_await serve(link, &request);
-    }
-  }
-  link->stream.reset();
-}
-
-Task<bool> Member::read_more(Link* link) {
-  std::array<std::byte, 16 * base::kKiB> bytes;
-  for (;;) {
-    co_await thaw();
-    const platform::IoResult result = link->stream->try_read(bytes);
-    if (result.ok()) {
-      link->arrived.append(base::as_text({bytes.data(), result.bytes}));
-      co_return true;
-    }
-    if (!result.would_block()) co_return false;
-    co_await link->stream->readable().wait();
-  }
-}
-
-Task<bool> Member::write(Link* link, std::string bytes, Pace pace) {
-  std::string_view left = bytes;
-  while (!left.empty()) {
-    co_await thaw();
-    const base::ByteView span = base::as_bytes(left.substr(0, pace.piece));
-    const platform::IoResult result = link->stream->try_write({&span, 1});
-    if (result.ok()) {
-      left.remove_prefix(result.bytes);
-      if (pace.pause > Duration::zero()) co_await runtime::sleep_for(pace.pause);
-    } else if (result.would_block()) {
-      co_await link->stream->writable().wait();
-    } else {
-      co_return false;
-    }
-  }
-  co_return true;
-}
-
-Task<bool> Member::read_head(Link* link, Incoming* request) {
-  std::size_t end = link->arrived.find(kHeadEnd);
-  while (end == std::string::npos) {
-    const bool more = co_await read_more(link);
-    if (!more) co_return false;
-    end = link->arrived.find(kHeadEnd);
-  }
-  if (!parse(std::string_view(link->arrived).substr(0, end), *request)) {
-    wrong("got what is not HTTP: " + link->arrived.substr(0, end));
-    co_return false;
-  }
-  link->arrived.erase(0, end + kHeadEnd.size());
-  co_return true;
-}
-
-bool Member::parse(std::string_view head, Incoming& request) const {
-  const std::size_t line_end = std::min(head.find("\r\n"), head.size());
-  const std::string_view line = head.substr(0, line_end);
-  const std::size_t first = line.find(' ');
-  const std::size_t second = line.rfind(' ');
-  if (first == std::string_view::npos || second <= first) return false;
-  if (line.substr(second + 1) != "HTTP/1.1") return false;
-  request.method = line.substr(0, first);
-  request.target = line.substr(first + 1, second - first - 1);
-  head.remove_prefix(std::min(line_end + 2, head.size()));
-  while (!head.empty()) {
-    const std::size_t end = std::min(head.find("\r\n"), head.size());
-    const std::string_view field = head.substr(0, end);
-    const std::size_t colon = field.find(": ");
-    if (colon == std::string_view::npos || colon == 0) return false;
-    request.fields.emplace_back(lower(field.substr(0, colon)), field.substr(colon + 2));
-    head.remove_prefix(std::min(end + 2, head.size()));
-  }
-  return true;
-}
-
-// False when it ended before it was complete, which may happen.
-Task<bool> Member::read_body(Link* link, Incoming* request) {
-  if (request->field("transfer-encoding") == "chunked") {
-    Chunks chunks;
-    for (;;) {
-      const Chunks::State state = chunks.feed(link->arrived, request->body);
-      if (state == Chunks::State::Done) co_return true;
-      if (state == Chunks::State::Bad) {
-        wrong("got broken chunks");
-        co_return false;
-      }
-      const bool more = co_await read_more(link);
-      if (!more) co_return false;
-    }
-  }
-  std::size_t length = 0;
-  const std::string_view digits = request->field("content-length");
-  std::from_chars(digits.data(), digits.data() + digits.size(), length);
-  while (link->arrived.size() < length) {
-    const bool more = co_await read_more(link);
-    if (!more) co_return false;
-  }
-  request->body = link->arrived.substr(0, length);
-  link->arrived.erase(0, length);
-  co_return true;
-}
 
 Task<bool> Member::answer_probe(Link* link) {
   if (!calm_ && dice_.chance(plan_.members[number_].bad_probes)) {
@@ -277,6 +87,7 @@ Deed Member::draw_deed(const Incoming& request) {
 }
 
 Task<bool> Member::serve(Link* link, Incoming* request) {
+  if (request->target == kProbePath) co_return co_await answer_probe(link);
   Errand* const errand = book_.find(request->field("x-corr-id"));
   if (errand == nullptr) {
     wrong("got a request that nobody sent: " + request->method + " " + request->target);
@@ -288,7 +99,7 @@ Task<bool> Member::serve(Link* link, Incoming* request) {
   if (is_misdeed(sighting.deed)) {
     ++scene_.journal.tally.faults["requests upstreams " + std::string(text(sighting.deed))];
     book_.trouble(number_, now(), now());
-    scene_.journal.note(name_, errand->what + ": will be " + std::string(text(sighting.deed)));
+    scene_.journal.note(name(), errand->what + ": will be " + std::string(text(sighting.deed)));
   }
   if (sighting.deed != Deed::Early) {
     sighting.body_came = co_await read_body(link, request);
@@ -303,12 +114,6 @@ Task<bool> Member::serve(Link* link, Incoming* request) {
     }
   }
   co_return co_await act(link, request, errand, &sighting);
-}
-
-Task<bool> Member::hang(Link* link) {
-  bool more = true;
-  while (more) more = co_await read_more(link);
-  co_return false;
 }
 
 Task<bool> Member::act(Link* link, Incoming* request, Errand* errand, Sighting* sighting) {

@@ -6,7 +6,6 @@
 #include <charconv>
 
 #include "runtime/deadline.h"
-#include "sim/harness/chunks.h"
 
 namespace ron::sim {
 namespace {
@@ -205,20 +204,41 @@ Task<ReadEnd> HttpClient::read_chunks(Answer* answer, Pace pace, TimePoint deadl
   co_return ReadEnd::Answer;
 }
 
+Task<ReadEnd> HttpClient::read_some(Chunks* chunks, std::string* body, Pace pace,
+                                    TimePoint deadline) {
+  const std::size_t before = body->size();
+  for (;;) {
+    const Chunks::State state = chunks->feed(buffer_, *body);
+    if (state == Chunks::State::Bad) {
+      complain("bad chunks");
+      co_return ReadEnd::Malformed;
+    }
+    if (body->size() > before) co_return ReadEnd::Answer;
+    if (state == Chunks::State::Done) co_return ReadEnd::Closed;
+    const ReadEnd filled = co_await fill(pace, deadline);
+    if (filled != ReadEnd::Answer) co_return filled;
+  }
+}
+
+Task<ReadEnd> HttpClient::take_head(Answer* answer, bool to_head, Pace pace, TimePoint deadline) {
+  *answer = {};
+  std::size_t head_bytes = buffer_.find(kHeadEnd);
+  while (head_bytes == std::string::npos) {
+    const ReadEnd filled = co_await fill(pace, deadline);
+    if (filled != ReadEnd::Answer) co_return filled;
+    head_bytes = buffer_.find(kHeadEnd);
+  }
+  const bool good = parse_head(std::string_view(buffer_).substr(0, head_bytes), to_head, *answer);
+  if (!good) co_return ReadEnd::Malformed;
+  buffer_.erase(0, head_bytes + kHeadEnd.size());
+  co_return ReadEnd::Answer;
+}
+
 Task<ReadEnd> HttpClient::read(Answer* answer, bool to_head, Pace pace, TimePoint deadline,
                                bool stop_at_interim) {
   for (;;) {
-    *answer = {};
-    std::size_t head_bytes = buffer_.find(kHeadEnd);
-    while (head_bytes == std::string::npos) {
-      const ReadEnd filled = co_await fill(pace, deadline);
-      if (filled != ReadEnd::Answer) co_return filled;
-      head_bytes = buffer_.find(kHeadEnd);
-    }
-    const bool good = parse_head(std::string_view(buffer_).substr(0, head_bytes), to_head, *answer);
-    if (!good) co_return ReadEnd::Malformed;
-    buffer_.erase(0, head_bytes + kHeadEnd.size());
-    ReadEnd end = ReadEnd::Answer;
+    ReadEnd end = co_await take_head(answer, to_head, pace, deadline);
+    if (end != ReadEnd::Answer) co_return end;
     if (has_no_body(answer->status, to_head)) {
       // Whatever comes next is another answer.
     } else if (answer->chunked) {

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "platform/host.h"
 #include "platform/task.h"
+#include "sim/harness/chunks.h"
 #include "sim/harness/dice.h"
 
 namespace ron::sim {
@@ -73,6 +74,13 @@ class HttpClient {
   Task<ReadEnd> read(Answer* answer, bool to_head, Pace pace, TimePoint deadline,
                      bool stop_at_interim = false);
 
+  // For a body without an end: the head alone, and then what has come of the body, which is in
+  // chunks; Closed when it has ended after all.
+  Task<ReadEnd> read_head(Answer* answer, TimePoint deadline) {
+    return take_head(answer, false, Pace(), deadline);
+  }
+  Task<ReadEnd> read_some(Chunks* chunks, std::string* body, Pace pace, TimePoint deadline);
+
   // Nothing more will be written.
   void finish() noexcept { stream_->shutdown_write(); }
 
@@ -85,6 +93,7 @@ class HttpClient {
  private:
   class Alarm;
   Task<ReadEnd> fill(Pace pace, TimePoint deadline);
+  Task<ReadEnd> take_head(Answer* answer, bool to_head, Pace pace, TimePoint deadline);
   Task<ReadEnd> read_sized(std::size_t bytes, Answer* answer, Pace pace, TimePoint deadline);
   Task<ReadEnd> read_chunks(Answer* answer, Pace pace, TimePoint deadline);
   [[nodiscard]] bool parse_head(std::string_view head, bool to_head, Answer& answer);

@@ -71,7 +71,8 @@ void add_server_flags(Dice& dice, const std::string& section, const ServerScale&
   add("read_timeout", draw_ms(dice, 50, 500));
   add("write_timeout", draw_ms(dice, 50, 500));
   add("idle_timeout", draw_ms(dice, 100, 1500));
-  add("drain_deadline", draw_ms(dice, 10, dice.chance(50) ? 100 : 1500));
+  const std::uint64_t short_drain = std::max<std::uint64_t>(100, scale.least_drain_ms);
+  add("drain_deadline", draw_ms(dice, scale.least_drain_ms, dice.chance(50) ? short_drain : 1500));
   flags.push_back(std::string("auth.public_reads=") + (dice.chance(85) ? "true" : "false"));
 }
 

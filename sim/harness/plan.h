@@ -103,6 +103,7 @@ struct ServerScale {
   std::uint64_t body_cap = 0;
   std::uint64_t least_deadline_ms = 50;
   std::uint64_t most_deadline_ms = 2000;
+  std::uint64_t least_drain_ms = 10;
 };
 void add_server_flags(Dice& dice, const std::string& section, const ServerScale& scale,
                       Flags& flags);

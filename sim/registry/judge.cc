@@ -23,15 +23,19 @@ bool RegistryJudge::has_signer(Ask ask) noexcept {
 // What a client knows of its proposal says what it may hear.
 bool RegistryJudge::has_approval_reason(Code code) const {
   const Flow& flow = *request_->flow;
+  const bool others_decide = ledger_.signers_may_differ();
   switch (code) {
     case Code::DuplicateApproval:
       return begun_.was_tried;
     case Code::InvalidSig:
       return request_->ask == Ask::ApproveForged;
     case Code::NotAllowed:
-      return request_->ask == Ask::ApproveUnknown;
+      return request_->ask == Ask::ApproveUnknown || others_decide ||
+             request_->signer >= RegistryPlan::kSigners;
+    case Code::RevokedKey:
+      return others_decide;
     case Code::VersionSkew:
-      return flow.commit_tried;
+      return flow.commit_tried || (flow.changes_signers && others_decide);
     default:
       return false;
   }
@@ -53,10 +57,21 @@ bool RegistryJudge::has_own_reason(Code code) const {
   if (has_signer(ask)) {
     return has_approval_reason(code);
   }
-  if (ask == Ask::Commit && code == Code::QuorumFailed) {
-    return request_->flow->approved.size() < RegistryPlan::kThreshold;
+  return (ask == Ask::Commit || ask == Ask::Propose) && has_change_reason(code);
+}
+
+// A change of signers may not fit any more, or has not enough of the new ones; any other one may
+// have been approved by somebody who is none any more.
+bool RegistryJudge::has_change_reason(Code code) const {
+  const Flow& flow = *request_->flow;
+  const bool others_decide = ledger_.signers_may_differ();
+  if (code == Code::QuorumFailed) {
+    return request_->ask == Ask::Commit && (flow.approved.size() < RegistryPlan::kThreshold ||
+                                            flow.changes_signers || others_decide);
   }
-  return false;
+  const bool is_unfit =
+      code == Code::RevokedKey || code == Code::VersionSkew || code == Code::NotAllowed;
+  return is_unfit && flow.changes_signers && (request_->ask == Ask::Propose || others_decide);
 }
 
 Wrong RegistryJudge::judge_head(std::string_view json) {

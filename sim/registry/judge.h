@@ -44,6 +44,7 @@ class RegistryJudge final : public Judge {
   Wrong judge_head(std::string_view json);
   [[nodiscard]] static bool has_signer(Ask ask) noexcept;
   [[nodiscard]] bool has_approval_reason(base::Code code) const;
+  [[nodiscard]] bool has_change_reason(base::Code code) const;
 
   Ledger& ledger_;
   const Begun begun_;

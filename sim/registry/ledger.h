@@ -24,7 +24,7 @@ struct Flow {
   std::set<std::size_t> tried;           // or may be there
   bool commit_tried = false;             // may be committed
   std::optional<std::uint64_t> version;  // it was told
-  bool wants_head = false;               // it names an if_head, and may be in nobody's way any more
+  bool changes_signers = false;
 };
 
 class Ledger {
@@ -35,6 +35,9 @@ class Ledger {
   // wrong with that.
   std::optional<std::string> told(std::uint64_t version, const std::string& hash,
                                   std::uint64_t floor);
+  // From here on others may decide than did at the genesis.
+  void signers_may_change() noexcept { signers_may_differ_ = true; }
+  [[nodiscard]] bool signers_may_differ() const noexcept { return signers_may_differ_; }
   void remember(const std::shared_ptr<Flow>& flow) { flows_.push_back(flow); }
 
   [[nodiscard]] const std::vector<std::shared_ptr<Flow>>& flows() const noexcept { return flows_; }
@@ -44,6 +47,7 @@ class Ledger {
 
  private:
   std::uint64_t newest_ = 0;
+  bool signers_may_differ_ = false;
   std::map<std::uint64_t, std::string> hashes_;
   std::vector<std::shared_ptr<Flow>> flows_;  // acknowledged
 };

@@ -14,12 +14,14 @@ using platform::sim::PerMillion;
 
 constexpr Ports kPorts{8083, 9083};
 
-// Patient: a client that is alone is served in time, however slow a sync is.
+// Patient: a client that is alone is served in time, however slow a sync is, and a stop has the
+// time for a last checkpoint and for putting the ends of both logs on record.
 void add_hot_flags(Dice& dice, std::uint64_t keep, bool patient, Flags& flags) {
   ServerScale server{.body_cap = 64 * base::kKiB};
   if (patient) {
     server.least_deadline_ms = 3000;
     server.most_deadline_ms = 6000;
+    server.least_drain_ms = 50;
   }
   add_server_flags(dice, "registry", server, flags);
   const auto add = [&flags](std::string_view key, const std::string& value) {
@@ -51,7 +53,7 @@ void add_fixed_flags(Dice& dice, const std::string& signers, Flags& flags) {
 
 std::string signers_text(const RegistryPlan& plan) {
   std::string text;
-  for (std::size_t i = 0; i < plan.signers.size(); ++i) {
+  for (std::size_t i = 0; i < RegistryPlan::kSigners; ++i) {
     text += (i == 0 ? "[\"s" : ",\"s") + std::to_string(i) + "=" +
             base::to_base64(plan.signers[i].public_key().bytes) + "\"";
   }
@@ -59,7 +61,7 @@ std::string signers_text(const RegistryPlan& plan) {
 }
 
 void draw_signers(Dice& dice, RegistryPlan& plan) {
-  for (std::size_t i = 0; i < RegistryPlan::kSigners; ++i) {
+  for (std::size_t i = 0; i < RegistryPlan::kKeys; ++i) {
     std::array<std::byte, auth::SigningKey::kSeedBytes> seed{};
     for (std::byte& byte : seed) byte = static_cast<std::byte>(dice.below(256));
     plan.signers.push_back(*auth::SigningKey::from_seed(seed));
@@ -81,6 +83,7 @@ void draw_disk(Dice& dice, RegistryPlan& plan) {
   }
   plan.clock_jumps = dice.chance(30);
   plan.keep_versions = dice.chance(50) ? dice.between(1, 6) : 0;
+  plan.rotates = dice.chance(40);
 }
 
 // Of the lives before the last six in ten end in the dark; that one is always audited.
@@ -127,6 +130,7 @@ RegistryPlan make_registry_plan(std::uint64_t seed) {
   draw_disk(dice, plan);
   draw_lives(dice, plan);
   plan.largest_body = 128 * base::kKiB;
+  plan.helpers = 1;  // whoever reads the event stream
   return plan;
 }
 

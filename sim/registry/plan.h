@@ -19,10 +19,12 @@ struct DiskTrouble {
 };
 
 struct RegistryPlan : Plan {
-  static constexpr std::size_t kSigners = 4;
-  static constexpr std::size_t kThreshold = 2;
+  static constexpr std::size_t kSigners = 4;    // of the genesis
+  static constexpr std::size_t kKeys = 7;       // theirs, and of those who may become signers
+  static constexpr std::size_t kThreshold = 2;  // of the genesis, and the least there ever is
 
-  std::vector<auth::SigningKey> signers;
+  std::vector<auth::SigningKey> signers;  // kKeys
+  bool rotates = false;                   // signers are changed and revoked
   DiskTrouble trouble;
   bool clock_jumps = false;
   std::uint64_t keep_versions = 0;  // 0: all

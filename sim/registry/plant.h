@@ -12,10 +12,12 @@
 namespace ron::sim {
 
 // X(name, text, what it does wrong)
-#define RON_SIM_REGISTRY_PLANTS(X)                                        \
-  X(SkipSync, "skip-sync", "acknowledges what it has not synced")         \
-  X(LateSync, "late-sync", "answers first and syncs with the next batch") \
-  X(LostJournal, "lost-journal", "does not read the journal when it starts")
+#define RON_SIM_REGISTRY_PLANTS(X)                                           \
+  X(SkipSync, "skip-sync", "acknowledges what it has not synced")            \
+  X(LateSync, "late-sync", "answers first and syncs with the next batch")    \
+  X(LostJournal, "lost-journal", "does not read the journal when it starts") \
+  X(PruneTooMuch, "prune-too-much", "prunes a segment more than it may")     \
+  X(NoGone, "no-gone", "makes checkpoints of commits that still wait in the journal")
 
 enum class RegistryPlant : std::uint8_t {
   None,

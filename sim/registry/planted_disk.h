@@ -34,9 +34,7 @@ class PlantedDisk final : public platform::Disk {
   platform::Task<base::Result<void>> link(std::string from, std::string to) override {
     return disk_.link(place_of(std::move(from)), place_of(std::move(to)));
   }
-  platform::Task<base::Result<void>> remove(std::string path) override {
-    return disk_.remove(place_of(std::move(path)));
-  }
+  platform::Task<base::Result<void>> remove(std::string path) override;
   platform::Task<base::Result<void>> sync_directory(std::string path) override {
     return disk_.sync_directory(place_of(std::move(path)));
   }
@@ -45,7 +43,6 @@ class PlantedDisk final : public platform::Disk {
   }
 
  private:
-  class SegmentFile;
   // With a lost journal every life has one of its own.
   [[nodiscard]] std::string place_of(std::string path) const;
 

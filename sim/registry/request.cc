@@ -1,7 +1,9 @@
 #include "sim/registry/request.h"
 
 #include <array>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/encoding.h"
@@ -36,9 +38,40 @@ std::string descriptors(Dice& dice) {
 
 std::string_view name(Ask ask) noexcept { return kNames[static_cast<std::size_t>(ask)]; }
 
+std::optional<std::size_t> RegistryRequestMaker::signer_named(std::string_view id) const {
+  for (std::size_t i = 0; i < plan_.signers.size(); ++i) {
+    if (chain::signer_id(plan_.signers[i].public_key()) == id) return i;
+  }
+  return std::nullopt;
+}
+
+// Any of all keys, or all signers but one.
+std::string RegistryRequestMaker::other_signers(Dice& dice) const {
+  if (dice.chance(30)) {
+    const auth::SigningKey& key = plan_.signers[dice.below(RegistryPlan::kKeys)];
+    return R"({"change":{"kind":"revoke","signers":[")" + chain::signer_id(key.public_key()) +
+           R"("],"reason":"lost"}})";
+  }
+  const std::size_t threshold =
+      dice.between(RegistryPlan::kThreshold, RegistryPlan::kThreshold + 1);
+  const std::size_t count = dice.between(threshold + 1, threshold + 3);
+  std::vector<std::size_t> keys(RegistryPlan::kKeys);
+  std::iota(keys.begin(), keys.end(), 0U);
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::swap(keys[i], keys[i + dice.below(keys.size() - i)]);
+    const std::string key = base::to_base64(plan_.signers[keys[i]].public_key().bytes);
+    text += (i == 0 ? R"({"name":"s)" : R"(,{"name":"s)") + std::to_string(keys[i]) +
+            R"(","public_key":")" + key + "\"}";
+  }
+  return R"({"change":{"kind":"signers","threshold":)" + std::to_string(threshold) +
+         R"(,"signers":[)" + text + "]}}";
+}
+
 std::string RegistryRequestMaker::body_of(Dice& dice, const RegistryRequest& request) const {
   switch (request.ask) {
     case Ask::Propose:
+      if (request.flow->changes_signers) return other_signers(dice);
       return R"({"change":{"kind":"update","set":[)" + descriptors(dice) + "]}}";
     case Ask::ProposeWrong:
       return dice.chance(50) ? R"({"change":{"kind":"update","set":[]}})"

@@ -55,10 +55,13 @@ class RegistryRequestMaker {
 
   [[nodiscard]] RequestPtr make(Dice& dice, Ask ask, std::shared_ptr<Flow> flow, std::size_t signer,
                                 const Ledger& ledger) const;
+  // Whose key has this id; none of ours: nothing.
+  [[nodiscard]] std::optional<std::size_t> signer_named(std::string_view id) const;
   // Any read, and what is no request at all.
   [[nodiscard]] RequestPtr any_read(Dice& dice, const Ledger& ledger) const;
 
  private:
+  [[nodiscard]] std::string other_signers(Dice& dice) const;
   [[nodiscard]] std::string body_of(Dice& dice, const RegistryRequest& request) const;
   [[nodiscard]] std::string target_of(Dice& dice, RegistryRequest& request,
                                       const Ledger& ledger) const;

@@ -20,8 +20,12 @@ TEST(RegistrySim, SeedsPass) {
   EXPECT_GT(total.faults["power cuts of the server"], 10U);
   EXPECT_GT(total.faults["disks made to fail"], 5U);
   EXPECT_GT(total.events["commits acknowledged"], 100U);
+  EXPECT_GT(total.events["changes of signers"], 10U);
   EXPECT_GT(total.events["versions verified at the end"], 100U);
   EXPECT_GT(total.events["logs that were pruned"], 5U);
+  EXPECT_GT(total.events["changes that were followed"], 100U);
+  EXPECT_GT(total.events["events of streams"], 100U);
+  EXPECT_GT(total.events["gaps of streams"], 0U);
 }
 
 TEST(RegistrySim, SameSeedSameTrace) { expect_same_seed_same_trace(make_registry_subject); }

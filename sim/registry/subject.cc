@@ -88,11 +88,26 @@ std::unique_ptr<kit::Service> RegistrySubject::make_service(kit::ServiceParts pa
 
 void RegistrySubject::service_gone() {
   service_ = nullptr;
-  faulty_->disarm();
-  calm_down();
+  repair_disk();
   calm_ = false;
-  disk_fails_ = false;
 }
+
+// Its followers are not told, and go before it does.
+void RegistrySubject::life_ended(unsigned) {
+  if (follower_) changes_ += follower_->changes();
+  follower_.reset();
+}
+
+void RegistrySubject::leave() {
+  follower_.reset();
+  if (reader_) {
+    stream_events_ = reader_->events();
+    stream_gaps_ = reader_->gaps();
+  }
+  reader_.reset();
+}
+
+void RegistrySubject::disk_fails() { disk_failed_in_.insert(scene_->timeline.current()); }
 
 // The start writes, too, and is nobody's to restart.
 void RegistrySubject::fail_task() {
@@ -107,11 +122,11 @@ void RegistrySubject::fail_task() {
     scene_->server->node().clock().set_wall_skew(mischief_.between(-600s, Duration(600s)));
   } else if (dice < 55 && plan_.trouble.fills_up) {
     ++scene_->journal.tally.faults["disks filled up"];
-    disk_fails_ = true;
+    disk_fails();
     scene_->server->node().disk().set_capacity(64 * base::kKiB);
   } else if (plan_.trouble.fail_sync != 0) {
     ++scene_->journal.tally.faults["disks made to fail"];
-    disk_fails_ = true;
+    disk_fails();
     faults.fail_write = plan_.trouble.fail_write;
     faults.fail_sync = plan_.trouble.fail_sync;
     // Until it is repaired.
@@ -124,10 +139,21 @@ void RegistrySubject::fail_task() {
 
 void RegistrySubject::calm_down() {
   calm_ = true;
+  repair_disk();
+  if (reader_) reader_->stop();
+}
+
+void RegistrySubject::repair_disk() {
   faulty_->disarm();
   scene_->world.faults().fail_write = 0;
   scene_->world.faults().fail_sync = 0;
   scene_->server->node().disk().set_capacity(kDiskBytes);
+}
+
+void RegistrySubject::invite_followers() {
+  if (scene_->server->stopped()) return;
+  if (!follower_) follower_.emplace(*scene_, service_->api(), ledger_);
+  if (!reader_ && !calm_) reader_.emplace(*scene_, ledger_, token_);
 }
 
 // After every step of the world: what is published only ever grows, also from life to life, and is
@@ -138,6 +164,7 @@ std::optional<std::string> RegistrySubject::look() {
   }
   const registry::HeadPtr head = service_->core().views().head();
   if (!head) return std::nullopt;
+  invite_followers();
   const std::uint64_t version = head->head.version;
   if (version < seen_) {
     return "HEAD went back from " + std::to_string(seen_) + " to " + std::to_string(version);
@@ -163,16 +190,23 @@ class RegistrySubject::Session final : public Caller {
     const bool is_over = flow_ && (flow_->id.empty() || (flow_->version && dice_.chance(70)));
     if (!flow_ || is_over) {
       flow_ = std::make_shared<Flow>();
+      flow_->changes_signers = subject_.plan_.rotates && dice_.chance(15);
       return maker.make(dice, Ask::Propose, flow_, 0, subject_.ledger_);
     }
-    return maker.make(dice, any_step(), flow_, dice_.below(RegistryPlan::kSigners),
+    return maker.make(dice, any_step(), flow_, subject_.any_signer(dice_, *flow_),
                       subject_.ledger_);
   }
 
  private:
+  // So many are likely to be enough of the old and of the new.
+  static constexpr std::size_t kBoth = 4;
+
   Ask any_step() {
     using enum Ask;
     if (dice_.chance(12)) return dice_.pick({ApproveForged, ApproveUnknown, ShowProposal, Commit});
+    if (flow_->changes_signers && flow_->approved.size() < kBoth) return Approve;
+    // Some of them may not count any more.
+    if (subject_.plan_.rotates && dice_.chance(30)) return Approve;
     return flow_->approved.size() < RegistryPlan::kThreshold ? Approve : Commit;
   }
 
@@ -180,6 +214,15 @@ class RegistrySubject::Session final : public Caller {
   Dice dice_;
   std::shared_ptr<Flow> flow_;
 };
+
+// Mostly one who decides; of a change of signers anybody may.
+std::size_t RegistrySubject::any_signer(Dice& dice, const Flow& flow) const {
+  if (!plan_.rotates) return dice.below(RegistryPlan::kSigners);
+  const bool knows = service_ != nullptr && service_->core().views().head() != nullptr;
+  if (!knows || flow.changes_signers || dice.chance(10)) return dice.below(RegistryPlan::kKeys);
+  const auto signers = service_->core().views().governance().set.signers;
+  return maker_.signer_named(signers[dice.below(signers.size())].id).value_or(0);
+}
 
 std::unique_ptr<Caller> RegistrySubject::make_caller(Dice dice) {
   return std::make_unique<Session>(*this, dice);
@@ -193,7 +236,10 @@ std::optional<std::size_t> RegistrySubject::begin(const Request& request, unsign
     begun.commit_was_tried = asked->flow->commit_tried;
     begun.was_tried = asked->flow->tried.contains(asked->signer);
     if (asked->ask == Ask::Approve) asked->flow->tried.insert(asked->signer);
-    if (asked->ask == Ask::Commit) asked->flow->commit_tried = true;
+    if (asked->ask == Ask::Commit) {
+      asked->flow->commit_tried = true;
+      if (asked->flow->changes_signers) ledger_.signers_may_change();
+    }
   }
   begun_.push_back(begun);
   return begun_.size() - 1;
@@ -201,9 +247,10 @@ std::optional<std::size_t> RegistrySubject::begin(const Request& request, unsign
 
 Judgement RegistrySubject::answered(const Exchange& exchange) {
   const Begun begun = exchange.operation ? begun_[*exchange.operation] : Begun();
+  const bool has_failed = disk_failed_in_.contains(exchange.life_number);
   const bool is_slow =
-      plan_.world.faults.slow_sync != 0 || disk_fails_ || !exchange.life->task_failures.empty();
-  RegistryJudge judge(exchange, ledger_, begun, {disk_fails_, is_slow, plan_.keep_versions != 0});
+      plan_.world.faults.slow_sync != 0 || has_failed || !exchange.life->task_failures.empty();
+  RegistryJudge judge(exchange, ledger_, begun, {has_failed, is_slow, plan_.keep_versions != 0});
   Judgement judgement = judge.judge();
   const RegistryRequest* const asked = own(*exchange.request);
   if (asked != nullptr && asked->flow) learn(*asked, *exchange.answer);
@@ -221,7 +268,10 @@ void RegistrySubject::learn(const RegistryRequest& request, const Answer& answer
     ledger_.remember(request.flow);
   }
   if (request.ask == Ask::Approve) flow.approved.insert(request.signer);
-  if (request.ask == Ask::Commit && answer.status == 201) ++committed_;
+  if (request.ask == Ask::Commit && answer.status == 201) {
+    ++committed_;
+    if (flow.changes_signers) ++rotated_;
+  }
 }
 
 Task<void> RegistrySubject::audit(Talk* talk) {
@@ -229,14 +279,23 @@ Task<void> RegistrySubject::audit(Talk* talk) {
   co_await auditor.run();
   checked_ = auditor.checked();
   first_ = service_->core().first_version();
+  const std::uint64_t head = service_->core().views().head()->head.version;
+  if (!scene_->journal.failed() && follower_->seen() != head) {
+    scene_->journal.violation("audit", "who follows HEAD " + std::to_string(head) +
+                                           " has heard of " + std::to_string(follower_->seen()));
+  }
 }
 
 void RegistrySubject::count(Tally& tally) const {
   tally.operations = begun_.size();
   tally.events["proposals acknowledged"] += ledger_.flows().size();
   tally.events["commits acknowledged"] += committed_;
+  tally.events["changes of signers"] += rotated_;
   tally.events["versions verified at the end"] += checked_;
   if (first_ != 0) ++tally.events["logs that were pruned"];
+  tally.events["changes that were followed"] += changes_;
+  tally.events["events of streams"] += stream_events_;
+  tally.events["gaps of streams"] += stream_gaps_;
 }
 
 }  // namespace ron::sim

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "services/registry/service.h"
 #include "sim/harness/faulty_disk.h"
 #include "sim/harness/subject.h"
+#include "sim/registry/follower.h"
 #include "sim/registry/judge.h"
 #include "sim/registry/ledger.h"
 #include "sim/registry/plan.h"
@@ -48,7 +50,8 @@ class RegistrySubject final : public Subject {
   std::optional<std::size_t> begin(const Request& request, unsigned life) override;
   Judgement answered(const Exchange& exchange) override;
   void unanswered(const Exchange& exchange, bool may_happen) override;
-  void life_ended(unsigned) override {}
+  void life_ended(unsigned) override;
+  void leave() override;
 
   Task<void> audit(Talk* talk) override;
   [[nodiscard]] std::optional<std::string> verdict() const override { return std::nullopt; }
@@ -56,6 +59,10 @@ class RegistrySubject final : public Subject {
 
  private:
   class Session;
+  void disk_fails();
+  void repair_disk();
+  void invite_followers();
+  [[nodiscard]] std::size_t any_signer(Dice& dice, const Flow& flow) const;
   void learn(const RegistryRequest& request, const Answer& answer);
 
   const RegistryPlan plan_;
@@ -71,11 +78,17 @@ class RegistrySubject final : public Subject {
   registry::Service* service_ = nullptr;
   Dice mischief_;
   bool calm_ = false;
-  bool disk_fails_ = false;  // at some time in this life
-  std::uint64_t seen_ = 0;   // the newest HEAD that was published
+  std::set<unsigned> disk_failed_in_;  // lives; an answer of one may be on its way beyond its end
+  std::uint64_t seen_ = 0;             // the newest HEAD that was published
   std::uint64_t committed_ = 0;
+  std::uint64_t rotated_ = 0;
   std::uint64_t checked_ = 0;
   std::uint64_t first_ = 0;
+  std::uint64_t changes_ = 0;  // that followers saw
+  std::uint64_t stream_events_ = 0;
+  std::uint64_t stream_gaps_ = 0;
+  std::optional<ApiFollower> follower_;
+  std::optional<StreamReader> reader_;
 };
 
 }  // namespace ron::sim

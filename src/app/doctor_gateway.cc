@@ -7,8 +7,6 @@
 namespace ron::app {
 namespace {
 
-using Level = Finding::Level;
-
 // Listeners, logs, the timer, the ring: what is open besides connections.
 constexpr std::uint64_t kBesides = 64;
 
@@ -31,16 +29,8 @@ void examine_gateway_files(const config::Config&, const std::string&, Findings&)
 void judge_gateway(const config::Config& config, const platform::posix::Machine& machine,
                    std::size_t cores, Findings& out) {
   const auto settings = config.get(gateway::gateway_section());
-  const std::uint64_t needed = descriptors_needed(*settings, cores);
-  const std::string text = std::to_string(machine.open_files) + " allowed, " +
-                           std::to_string(needed) + " needed by the gateway at its limits";
-  if (machine.open_files >= needed) {
-    out.push_back({Level::Ok, "open files", text});
-  } else {
-    out.push_back({Level::Warn, "open files", text,
-                   "lower gateway.max_conns or gateway.upstream.max_connections, or raise the hard "
-                   "limit of open files"});
-  }
+  judge_open_files(machine, descriptors_needed(*settings, cores), "the gateway",
+                   "lower gateway.max_conns or gateway.upstream.max_connections", out);
 }
 
 }  // namespace ron::app

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "app/doctor_memory.h"
 #include "platform/posix/files.h"
 #include "services/kit/capability_gate.h"
+#include "services/registry/budget.h"
 #include "services/registry/config.h"
 #include "services/registry/genesis.h"
 
@@ -12,9 +14,6 @@ namespace {
 
 namespace files = platform::posix;
 using Level = Finding::Level;
-
-// Connections besides, a file for each open segment, listeners and logs.
-constexpr std::uint64_t kBesides = 128;
 
 std::string signers_directory(const config::Config& config, const std::string& directory) {
   std::string keys = config.get(kit::auth_section())->keys_dir;
@@ -44,17 +43,14 @@ void examine_registry_files(const config::Config& config, const std::string& dir
 }
 
 void judge_registry(const config::Config& config, const platform::posix::Machine& machine,
-                    std::size_t, Findings& out) {
+                    std::size_t cores, Findings& out) {
   const auto settings = config.get(registry::registry_section());
-  const std::uint64_t needed = settings->server.max_conns + kBesides;
-  const std::string text = std::to_string(machine.open_files) + " allowed, " +
-                           std::to_string(needed) + " needed by the registry at its limits";
-  if (machine.open_files >= needed) {
-    out.push_back({Level::Ok, "open files", text});
-  } else {
-    out.push_back({Level::Warn, "open files", text,
-                   "lower registry.max_conns, or raise the hard limit of open files"});
-  }
+  judge_open_files(machine, registry::descriptors_needed(*settings, cores), "the registry",
+                   "lower registry.max_conns", out);
+  judge_memory(registry::memory_budget(*settings, cores), machine.memory_bytes,
+               "lower registry.server.max_inflight, registry.limits.max_body_bytes or "
+               "registry.max_conns",
+               out);
 }
 
 }  // namespace ron::app

@@ -14,7 +14,7 @@ namespace ron::app {
 void examine_registry_files(const config::Config& config, const std::string& directory,
                             Findings& out);
 
-// Descriptors at its limits. Pure.
+// Descriptors and memory at its limits. Pure.
 void judge_registry(const config::Config& config, const platform::posix::Machine& machine,
                     std::size_t cores, Findings& out);
 

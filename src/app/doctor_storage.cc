@@ -1,6 +1,7 @@
 #include "app/doctor_storage.h"
 
 #include "app/doctor_files.h"
+#include "app/doctor_memory.h"
 #include "base/about.h"
 #include "platform/posix/files.h"
 #include "services/storage/budget.h"
@@ -55,28 +56,6 @@ void look_at_room(const std::string& path, const storage::StorageConfig& config,
   }
 }
 
-void judge_memory(const storage::StorageConfig& config, const platform::posix::Machine& machine,
-                  std::size_t cores, Findings& out) {
-  const std::vector<storage::Addend> budget = storage::memory_budget(config, cores);
-  for (const storage::Addend& addend : budget) {
-    out.push_back({Level::Ok, "memory",
-                   about(addend.bytes()) + " = " + std::to_string(addend.count) + " x " +
-                       about(addend.each_bytes) + "  " + addend.what});
-  }
-  const std::uint64_t total = storage::total_bytes(budget);
-  const std::string sum =
-      about(total) + " if every limit is reached at once; there are " + about(machine.memory_bytes);
-  if (config.cache_bytes.bytes >= machine.memory_bytes) {
-    out.push_back({Level::Fail, "memory", sum, "lower storage.cache_bytes"});
-  } else if (total > machine.memory_bytes) {
-    out.push_back({Level::Warn, "memory", sum,
-                   "lower storage.server.max_inflight, storage.limits.decode_abs_cap_bytes or "
-                   "storage.cache_bytes"});
-  } else {
-    out.push_back({Level::Ok, "memory", sum});
-  }
-}
-
 void judge_descriptors(const storage::StorageConfig& config,
                        const platform::posix::Machine& machine, std::size_t cores, Findings& out) {
   const std::uint64_t needed = storage::descriptors_needed(config, cores);
@@ -107,7 +86,14 @@ void judge_storage(const config::Config& config, const platform::posix::Machine&
                    std::size_t cores, Findings& out) {
   const auto settings = config.get(storage::storage_section());
   judge_descriptors(*settings, machine, cores, out);
-  judge_memory(*settings, machine, cores, out);
+  judge_memory(storage::memory_budget(*settings, cores), machine.memory_bytes,
+               "lower storage.server.max_inflight, storage.limits.decode_abs_cap_bytes or "
+               "storage.cache_bytes",
+               out);
+  if (settings->cache_bytes.bytes >= machine.memory_bytes) {
+    out.push_back({Level::Fail, "memory", "storage.cache_bytes is all the memory there is",
+                   "lower storage.cache_bytes"});
+  }
 }
 
 }  // namespace ron::app

@@ -38,8 +38,10 @@ TEST(Doctor, TooFewDescriptorsAreAWarning) {
   platform::posix::Machine machine = large_machine();
   machine.open_files = 1024;
   EXPECT_NE(judged({}, machine).find("lower storage.max_conns"), std::string::npos);
-  EXPECT_EQ(judged({"storage.max_conns=100", "registry.max_conns=100"}, machine).find("warn"),
-            std::string::npos);
+  EXPECT_EQ(
+      judged({"storage.max_conns=100", "registry.max_conns=100", "index.max_conns=100"}, machine)
+          .find("warn"),
+      std::string::npos);
 }
 
 TEST(Doctor, ACacheLargerThanTheMemoryFails) {
@@ -50,6 +52,16 @@ TEST(Doctor, ACacheLargerThanTheMemoryFails) {
   const Findings findings = judged_findings(*loaded({}), machine);
   EXPECT_FALSE(has_failure(findings));
   EXPECT_NE(print(findings).find("warn  memory"), std::string::npos);
+}
+
+TEST(Doctor, SaysWhereTheRegistrysMemoryGoes) {
+  const std::string few = judged({"registry.sse.max_streams=100"}, large_machine());
+  EXPECT_NE(few.find("400.0KiB = 100 x 4.0KiB  event streams (registry.sse.max_streams)"),
+            std::string::npos)
+      << few;
+  platform::posix::Machine machine = large_machine();
+  machine.memory_bytes = 64 * base::kMiB;
+  EXPECT_NE(judged({}, machine).find("lower registry.server.max_inflight"), std::string::npos);
 }
 
 TEST(Doctor, OnDiskTheMemoryOfTheIndexCounts) {

@@ -11,6 +11,7 @@
 
 #include <unistd.h>
 
+#include "app/introduce.h"
 #include "app/keys.h"
 #include "cli/exit.h"
 #include "config/reload.h"
@@ -96,20 +97,23 @@ base::Result<Prepared> prepare_keys(const ServeOptions& options, const config::C
   return out;
 }
 
-// By the first service that calls others, for all of them.
+// By the first service that calls others and says whom to trust, for all of them.
 base::Result<std::shared_ptr<const platform::TlsClient>> trust_of(const Selection& selection,
                                                                   const config::Config& config) {
+  const auto says_whom = [&config](const ServiceEntry* entry) {
+    return !entry->kind->settings(config)->tls.ca_path.empty();
+  };
+  const ServiceEntry* chosen = nullptr;
   for (const ServiceEntry* entry : selection) {
     if (!entry->kind->dials) continue;
-    auto trust = load_trust(entry->kind->settings(config)->tls);
-    if (trust) return trust;
-    return fail(trust.error().code,
-                std::string(entry->kind->name) + ".tls: " + trust.error().message);
+    if (chosen == nullptr || (!says_whom(chosen) && says_whom(entry))) chosen = entry;
   }
-  return nullptr;
+  if (chosen == nullptr) return nullptr;
+  auto trust = load_trust(chosen->kind->settings(config)->tls);
+  if (trust) return trust;
+  return fail(trust.error().code,
+              std::string(chosen->kind->name) + ".tls: " + trust.error().message);
 }
-
-using Services = std::vector<std::unique_ptr<kit::Service>>;
 
 // In the order of the selection. On cores[0].
 Services make_services(const ServeOptions& options, const kit::ServiceParts& parts) {
@@ -120,6 +124,7 @@ Services make_services(const ServeOptions& options, const kit::ServiceParts& par
     made.push_back(
         entry->kind->make(std::move(own), DataDirectory{options.data_dir}.of(entry->kind->name)));
   }
+  introduce(made);
   for (std::size_t i = 0; i + 1 < made.size(); ++i) made.back()->show(*made[i]);
   return made;
 }

@@ -60,7 +60,13 @@ config::Schema schema_of(const Selection& selection) {
   for (const ServiceEntry& entry : services()) {
     if (!made.has_section(entry.kind->name)) made.know(std::string(entry.kind->name));
   }
-  for (const char* later : {"index", "edge"}) made.know(later);
+  // And what that of svc-index does.
+  if (made.has_section("index")) {
+    made.alias("index.server.connection_limit_per_ip", "index.max_conns_per_ip");
+    made.alias("index.amnesia.enabled", "index.amnesia");
+    made.alias("index.amnesia.purge_interval_ms", "index.amnesia_purge_interval_ms");
+  }
+  for (const char* later : {"edge"}) made.know(later);
   return made;
 }
 

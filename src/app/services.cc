@@ -4,11 +4,13 @@
 #include <array>
 
 #include "app/doctor_gateway.h"
+#include "app/doctor_index.h"
 #include "app/doctor_registry.h"
 #include "app/doctor_storage.h"
 #include "config/nearest.h"
 #include "config/value.h"
 #include "services/gateway/service.h"
+#include "services/index/service.h"
 #include "services/registry/service.h"
 #include "services/storage/service.h"
 
@@ -18,6 +20,7 @@ namespace {
 constexpr std::array kServices = {
     ServiceEntry{&storage::kKind, examine_storage_files, judge_storage},
     ServiceEntry{&registry::kKind, examine_registry_files, judge_registry},
+    ServiceEntry{&index::kKind, examine_index_files, judge_index},
     ServiceEntry{&gateway::kKind, examine_gateway_files, judge_gateway},
 };
 

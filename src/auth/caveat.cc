@@ -113,6 +113,14 @@ bool has_dot_segment(std::string_view path) {
 
 }  // namespace
 
+bool is_plain_decoded_path(std::string_view path) {
+  if (path.empty() || path.front() != '/') return false;
+  const bool has_no_control = std::ranges::all_of(path, [](char c) {
+    return static_cast<unsigned char>(c) >= ' ' && c != '\x7f' && c != '\\';
+  });
+  return has_no_control && !has_encoded_separator(path) && !has_dot_segment(path);
+}
+
 bool is_plain_path(std::string_view path) {
   if (path.empty() || path.front() != '/') return false;
   const bool printable = std::ranges::all_of(

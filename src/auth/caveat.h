@@ -66,5 +66,8 @@ std::string print(const Caveat& caveat);
 // fragment, no `.` or `..` segments, no backslash, and no percent-encoded dot, slash or backslash.
 // Prefixes are compared with such paths only, since /o/../admin begins with /o and is not below it.
 bool is_plain_path(std::string_view path);
+// The same of a path that was decoded: other characters than ASCII may stand in it, and what would
+// end a path that is still encoded.
+bool is_plain_decoded_path(std::string_view path);
 
 }  // namespace ron::auth

@@ -29,6 +29,8 @@ using Signature = std::array<std::byte, 64>;
 
 // More text than this is no key.
 inline constexpr std::size_t kMaxPemBytes = 4096;
+// In a directory of keys, the one by which others know the node.
+inline constexpr std::string_view kNodeKeyFile = "node.pem";
 
 // A PEM SubjectPublicKeyInfo (what `openssl pkey -pubout` writes), or the base64 of the raw 32
 // bytes; white space around either is ignored. Refuses what VerifyingKey::make refuses.

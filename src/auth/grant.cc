@@ -76,7 +76,7 @@ base::Result<> Grant::covers(const Request& request) const {
     return fail(Code::Forbidden, "the capability does not cover this method");
   }
   if (!path_prefixes.empty()) {
-    const bool below_all = is_plain_path(request.path) &&
+    const bool below_all = is_plain_decoded_path(request.path) &&
                            std::ranges::all_of(path_prefixes, [&](const std::string& prefix) {
                              return path_is_below(request.path, prefix);
                            });

@@ -62,15 +62,19 @@ Result<Checkpoint> open_checkpoint(const Proof& proof, std::string_view vkey) {
   return parse_checkpoint(*text);
 }
 
-// Those who decided when the version was made: what was said about signers before it.
+// Those who decided when the version was made: what was said about signers before it. The last of
+// those entries is the youngest of the versions before it that a summary knows.
 Result<State> state_before(const Summary& summary, const Entry& entry, Signatures signatures) {
   std::vector<std::string> before;
+  std::int64_t at_ms = 0;
   for (const std::string& bytes : summary.governance_entries) {
     const auto one = decode_entry(base::as_bytes(bytes));
     if (!one) return fail(one.error());
-    if (one->version < entry.version) before.push_back(bytes);
+    if (one->version >= entry.version) continue;
+    before.push_back(bytes);
+    at_ms = one->at_ms;
   }
-  return State::restore({entry.version - 1, entry.prev}, 0, before, {}, {}, signatures);
+  return State::restore({entry.version - 1, entry.prev}, at_ms, before, {}, {}, signatures);
 }
 
 }  // namespace
@@ -142,7 +146,8 @@ Result<std::vector<Signer>> check_quorum(const Summary& summary, const Entry& en
   const auto payload = decode_payload(base::as_bytes(entry.payload));
   if (!payload) return fail(payload.error());
   if (const auto fits = state->check(*payload); !fits) return fail(fits.error());
-  if (const auto in_time = check_times(0, entry); !in_time) return fail(in_time.error());
+  const auto in_time = check_times(state->at_ms(), entry);
+  if (!in_time) return fail(in_time.error());
   const Tally tally = state->tally(payload->change, entry.approvals, entry.at_ms);
   if (!tally.is_quorum()) return fail(Code::QuorumFailed, "too few signers approved");
   const auto genuine = check_signatures(*state, entry, payload->change);

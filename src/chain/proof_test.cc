@@ -112,5 +112,24 @@ TEST_F(ProofTest, SignersOfAnotherTimeDoNotCount) {
   EXPECT_FALSE(verify_proof(forged, forged.vkey));
 }
 
+// Back then a signer whose time is over may still have counted.
+TEST_F(ProofTest, AVersionIsNoOlderThanTheSignersWhoMadeIt) {
+  const Entry rotation = *decode_entry(base::as_bytes(log_.entries()[2]));
+  Entry entry = log_.draft(update_value({node_value("d")}));
+  entry.at_ms = rotation.at_ms;
+  log_.approve(entry, {4, 5});
+  log_.force(entry);
+  const auto as_old = verify_proof(proof(5), "");
+  EXPECT_TRUE(as_old) << as_old.error().message;
+
+  entry = log_.draft(update_value({node_value("e")}));
+  entry.at_ms = rotation.at_ms - 1;
+  log_.approve(entry, {4, 5});
+  log_.force(entry);
+  const auto older = verify_proof(proof(6), "");
+  ASSERT_FALSE(older);
+  EXPECT_EQ(older.error().code, base::Code::ChainMismatch);
+}
+
 }  // namespace
 }  // namespace ron::chain

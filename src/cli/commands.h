@@ -17,6 +17,8 @@ using Action = std::function<int()>;
 // parse.
 void add_transfer_commands(CLI::App& root, Action& chosen);  // put, get
 void add_object_commands(CLI::App& root, Action& chosen);    // stat, rm, verify
+// name, resolve and providers; ls and diff of trees.
+void add_index_commands(CLI::App& root, Action& chosen);
 void add_token_commands(CLI::App& root, Action& chosen);
 void add_key_commands(CLI::App& root, Action& chosen);
 // Below `group`, which runs the registry when none of them is named.

@@ -82,6 +82,14 @@ Task<Result<base::ObjectId>> compose(Session* session, const Download* what, Pie
 
 }  // namespace
 
+Task<Result<base::Buffer>> MemorySink::take(std::uint64_t, base::Buffer bytes) {
+  if (bytes.size() > cap_bytes_ - text_.size()) {
+    co_return fail(Code::BodyCap, "the object is larger than " + human_bytes(cap_bytes_));
+  }
+  text_ += base::as_text(bytes.view());
+  co_return std::move(bytes);
+}
+
 base::Buffer sized(base::Buffer spare, std::size_t bytes) {
   if (spare.capacity() < bytes) return base::Buffer(bytes);
   spare.resize(bytes);

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "b3/tree.h"
 #include "base/buffer.h"
@@ -36,6 +38,21 @@ class NoSink final : public PieceSink {
   platform::Task<base::Result<base::Buffer>> take(std::uint64_t, base::Buffer bytes) override {
     co_return std::move(bytes);
   }
+};
+
+// For what is small enough to be kept in memory. BodyCap beyond `cap_bytes`.
+class MemorySink final : public PieceSink {
+ public:
+  explicit MemorySink(std::uint64_t cap_bytes) noexcept : cap_bytes_(cap_bytes) {}
+
+  platform::Task<base::Result<base::Buffer>> take(std::uint64_t offset,
+                                                  base::Buffer bytes) override;
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  [[nodiscard]] std::string release() noexcept { return std::move(text_); }
+
+ private:
+  const std::uint64_t cap_bytes_;
+  std::string text_;
 };
 
 struct Download {

@@ -59,7 +59,7 @@ Task<Result<std::uint64_t>> fetch_or_continue(Session* session, const GetObject*
 Task<Result<void>> to_file(Session* session, const GetObject* what, std::string path,
                            unsigned mode) {
   FileSink sink(*session, std::move(path), what->id);
-  const Result<void> opened = co_await sink.open(false, what->force);
+  const Result<void> opened = co_await sink.open(std::nullopt, what->force);
   if (!opened) co_return opened;
   if (what->sync) sink.sync_early();
   const auto length = co_await fetch_or_continue(session, what, &sink);
@@ -92,6 +92,8 @@ Task<Result<void>> to_path(Session* session, const GetObject* what, unsigned mod
   co_return co_await to_stream(session, what, &sink);
 }
 
+}  // namespace
+
 Task<int> get_one(Session* session, const GetObject* what, unsigned mode) {
   session->progress().expect_all();
   Result<void> done;
@@ -104,8 +106,6 @@ Task<int> get_one(Session* session, const GetObject* what, unsigned mode) {
   if (!done) session->complain(what->id.text(), done.error());
   co_return session->exit_code();
 }
-
-}  // namespace
 
 Result<ByteRange> parse_byte_range(std::string_view text) {
   const std::size_t dash = text.find('-');

@@ -9,8 +9,11 @@
 #include "base/object_id.h"
 #include "base/result.h"
 #include "cli/client_options.h"
+#include "platform/task.h"
 
 namespace ron::cli {
+
+class Session;
 
 struct ByteRange {
   std::uint64_t first = 0;
@@ -29,6 +32,8 @@ struct GetObject {
 };
 // The exit code. Blocks, as all commands do.
 int get_object(const ClientOptions& options, const GetObject& what);
+// The same within a session; files are made with `mode`. Cancel-safe.
+platform::Task<int> get_one(Session* session, const GetObject* what, unsigned mode);
 
 struct GetList {
   std::string list;  // a file or stream of lines `b3:<hex>  name`, `-` for standard input

@@ -33,11 +33,12 @@ struct Fetched {
   Result<void> done;
 };
 
-Task<Fetched> fetch(Session* session, NamedObject entry, std::string directory, bool force) {
+Task<Fetched> fetch(Session* session, NamedObject entry, std::string directory, unsigned mode,
+                    bool force) {
   const std::string path = directory + "/" + entry.name;
   FileSink sink(*session, path, entry.id);
   Fetched fetched{{entry.name, sink.part(), path}, {}};
-  fetched.done = co_await sink.open(true, force);
+  fetched.done = co_await sink.open(mode, force);
   if (!fetched.done) co_return fetched;
   const auto length = co_await download(session, {.id = entry.id,
                                                   .sink = &sink,
@@ -74,8 +75,8 @@ Published publish(const std::vector<Draft>& batch, const std::string& directory,
 }
 
 // Files wait for their names without a lock of their own, so the directory has one.
-Result<platform::posix::PathLock> take_directory(const std::string& directory) {
-  const auto made = platform::posix::make_public_directories(directory);
+Result<platform::posix::PathLock> take_directory(const std::string& directory, unsigned mode) {
+  const auto made = platform::posix::make_public_directories(directory, mode);
   if (!made) return fail(made.error());
   return platform::posix::PathLock::directory(directory);
 }
@@ -92,7 +93,7 @@ class ListGet {
 
   Task<int> run() {
     const auto taken = co_await session_.off_loop(
-        [directory = what_.directory] { return take_directory(directory); });
+        [directory = what_.directory, mode = mode_] { return take_directory(directory, mode); });
     if (!taken) {
       session_.complain("", taken.error());
       co_return session_.exit_code();
@@ -118,7 +119,7 @@ class ListGet {
         continue;
       }
       if (fetching_.full()) co_await take_one();
-      fetching_.start(fetch(&session_, *entry, what_.directory, what_.force));
+      fetching_.start(fetch(&session_, *entry, what_.directory, mode_, what_.force));
     }
     while (!given_up_ && !fetching_.empty()) co_await take_one();
     co_await flush();

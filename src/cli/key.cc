@@ -8,6 +8,7 @@
 #include "auth/keyring.h"
 #include "base/rfc3339.h"
 #include "cli/key_files.h"
+#include "cli/signer_key.h"
 #include "platform/posix/files.h"
 
 namespace ron::cli {
@@ -84,6 +85,13 @@ std::string state_of(const auth::RootKey& key, bool is_active, std::int64_t now)
   return is_active ? "active" : "verifies";
 }
 
+// Nothing where no node was started yet.
+base::Result<std::string> show_node_of(const std::string& directory) {
+  const std::string file = directory + "/" + std::string(auth::kNodeKeyFile);
+  if (!files::file_mode(file)) return "";
+  return show_signer_key(file);
+}
+
 }  // namespace
 
 base::Result<std::string> generate_key(const KeyPlan& plan, platform::Random& random,
@@ -101,7 +109,11 @@ base::Result<std::string> generate_key(const KeyPlan& plan, platform::Random& ra
 
 base::Result<std::string> show_keys(const std::string& file_or_directory, std::int64_t now_unix_s) {
   std::vector<auth::RootKey> keys;
+  std::string node;
   if (files::list_directory(file_or_directory)) {
+    const auto shown = show_node_of(file_or_directory);
+    if (!shown) return fail(shown.error());
+    node = *shown;
     auto all = read_key_directory(file_or_directory);
     if (!all) return fail(all.error());
     for (KeyFile& each : *all) keys.push_back(std::move(each.key));
@@ -119,7 +131,7 @@ base::Result<std::string> show_keys(const std::string& file_or_directory, std::i
     out += key.not_after_unix_s ? base::print_rfc3339(*key.not_after_unix_s) : "never";
     out += "  " + state_of(key, is_active, now_unix_s) + "\n";
   }
-  return out;
+  return out + node;
 }
 
 }  // namespace ron::cli

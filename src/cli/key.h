@@ -25,7 +25,7 @@ struct KeyPlan {
 base::Result<std::string> generate_key(const KeyPlan& plan, platform::Random& random,
                                        std::int64_t now_unix_s);
 
-// One line per key, the active one first.
+// One line per key, the active one first; of a directory the node's public key last, if it has one.
 base::Result<std::string> show_keys(const std::string& file_or_directory, std::int64_t now_unix_s);
 
 }  // namespace ron::cli

@@ -101,10 +101,16 @@ void add_gen(CLI::App& group, Action& chosen) {
 void add_show(CLI::App& group, Action& chosen) {
   const auto flags = std::make_shared<KeyFlags>();
   CLI::App* command = group.add_subcommand("show", "List keys, never their secrets");
-  command->add_option("keys", flags->shown, "A key file or a directory of them; also a signer's")
+  command
+      ->add_option("keys", flags->shown,
+                   "A key file or a directory of them; also a signer's or a node's")
       ->type_name("FILE|DIR")
       ->required();
-  command->footer("Examples:\n  ron key show keys\n  ron key show alice.pub");
+  command->footer(
+      "Examples:\n"
+      "  ron key show ron-data/keys            the root keys, and this node's public key\n"
+      "  ron key show ron-data/keys/node.pem   that alone, for index.discovery.nodes elsewhere\n"
+      "  ron key show alice.pub");
   command->callback([flags, &chosen] { chosen = [flags] { return run_show(*flags); }; });
 }
 

@@ -1,7 +1,10 @@
 #include "cli/key.h"
 
+#include <array>
+
 #include "base/encoding.h"
 #include "cli/key_files.h"
+#include "cli/signer_key.h"
 #include "cli/test_support.h"
 #include "platform/posix/files.h"
 
@@ -86,6 +89,17 @@ TEST_F(Keys, AreShownNewestFirstWithTheirState) {
       line(keyring.keys()[1], "  created 2027-01-15T08:00:00Z  ends 2027-01-15T08:00:50Z");
   EXPECT_EQ(show_keys(path("keys"), kNow), newest + older + "  verifies\n");
   EXPECT_EQ(show_keys(path("keys"), kNow + 50), newest + older + "  ended\n");
+}
+
+TEST_F(Keys, OfANodeThePublicOneIsShown) {
+  ASSERT_TRUE(generate(in_directory_));
+  const std::string before = show_keys(path("keys"), kNow).value();
+  std::array<std::byte, auth::SigningKey::kSeedBytes> seed{};
+  const auth::SigningKey node = *auth::SigningKey::from_seed(seed);
+  ASSERT_TRUE(files::write_private_file(path("keys/node.pem"), *node.pem()));
+  const std::string line = "node  public key " + base::to_base64(node.public_key().bytes) + "\n";
+  EXPECT_EQ(show_keys(path("keys"), kNow), before + line);
+  EXPECT_EQ(show_signer_key(path("keys/node.pem")), line);
 }
 
 TEST_F(Keys, ADirectoryOthersMayEnterIsRefused) {

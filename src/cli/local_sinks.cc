@@ -12,6 +12,7 @@ using platform::Task;
 using platform::posix::PathLock;
 
 constexpr std::size_t kLongestName = 255;
+constexpr std::string_view kPartEnding = ".ron-part";
 constexpr std::uint64_t kSyncBytes = 64 * base::kMiB;
 constexpr std::uint64_t kCachedBytes = 64 * base::kMiB;
 
@@ -21,16 +22,16 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-Result<PathLock> lock_part(const std::string& part, const std::string& path, bool make_directories,
-                           bool force) {
+Result<PathLock> lock_part(const std::string& part, const std::string& path,
+                           std::optional<unsigned> directories_for, bool force) {
   const auto free = platform::posix::check_replaceable(path, force);
   if (!free) return base::fail(free.error());
   auto locked = PathLock::file(part);
   if (locked || locked.error().code != Code::NotFound) return locked;
-  if (!make_directories) {
+  if (!directories_for) {
     return base::fail(Code::NotFound, "there is no directory '" + directory_of(path) + "'");
   }
-  const auto made = platform::posix::make_public_directories(directory_of(path));
+  const auto made = platform::posix::make_public_directories(directory_of(path), *directories_for);
   if (!made) return base::fail(made.error());
   return PathLock::file(part);
 }
@@ -75,9 +76,13 @@ std::string part_path(const std::string& path, const base::ObjectId& id) {
   const std::string directory = slash == std::string::npos ? "" : path.substr(0, slash + 1);
   const std::string hex = id.text().substr(3);
   const std::string name = "." + path.substr(directory.size()) + "." + hex.substr(0, 16);
-  constexpr std::string_view kEnding = ".ron-part";
-  if (name.size() + kEnding.size() > kLongestName) return directory + "." + hex + ".ron-part";
-  return directory + name + ".ron-part";
+  const bool fits = name.size() + kPartEnding.size() <= kLongestName;
+  return directory + (fits ? name : "." + hex) + std::string(kPartEnding);
+}
+
+bool is_part_path(std::string_view path) noexcept {
+  const std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  return name.starts_with('.') && name.ends_with(kPartEnding);
 }
 
 FileSink::FileSink(Session& session, std::string path, const base::ObjectId& id)
@@ -86,9 +91,9 @@ FileSink::FileSink(Session& session, std::string path, const base::ObjectId& id)
       part_(part_path(path_, id)),
       syncing_(session.tasks(), 1) {}
 
-Task<Result<void>> FileSink::open(bool make_directories, bool force) {
-  auto locked = co_await session_.off_loop([part = part_, path = path_, make_directories, force] {
-    return lock_part(part, path, make_directories, force);
+Task<Result<void>> FileSink::open(std::optional<unsigned> directories_for, bool force) {
+  auto locked = co_await session_.off_loop([part = part_, path = path_, directories_for, force] {
+    return lock_part(part, path, directories_for, force);
   });
   if (!locked) co_return base::fail(std::move(locked.error()));
   lock_.emplace(std::move(*locked));

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/object_id.h"
 #include "base/result.h"
@@ -44,6 +45,8 @@ class StreamSink final : public PieceSink {
 // The hidden file beside `path` that holds an object while it is fetched. The address is in its
 // name, so what is left there by an interrupted get is continued only by a get of the same object.
 std::string part_path(const std::string& path, const base::ObjectId& id);
+// Whether the file at `path` may be such a one.
+[[nodiscard]] bool is_part_path(std::string_view path) noexcept;
 
 // The part file of one object. One task. Another process that fetches the same object to the same
 // place is refused with Busy until this one is destroyed.
@@ -51,9 +54,10 @@ class FileSink final : public PieceSink {
  public:
   FileSink(Session& session, std::string path, const base::ObjectId& id);
 
-  // Opens the part file, making missing directories if asked to. PreconditionFailed if something is
-  // at `path` that must not be replaced, or only by `force`. Cancel-safe, as all of these.
-  platform::Task<base::Result<void>> open(bool make_directories, bool force);
+  // Opens the part file, making missing directories for files of a mode if asked to.
+  // PreconditionFailed if something is at `path` that must not be replaced, or only by `force`.
+  // Cancel-safe, as all of these.
+  platform::Task<base::Result<void>> open(std::optional<unsigned> directories_for, bool force);
   // Writes to the medium while more is fetched, so that finish() has little left to sync.
   void sync_early() noexcept { sync_early_ = true; }
   // Whole pieces that are there from before.

@@ -27,5 +27,14 @@ TEST(PartPath, IsBesideTheFileAndNamesTheObject) {
   EXPECT_EQ(part_path(std::string(250, 'x'), id), "." + std::string(64, 'a') + ".ron-part");
 }
 
+TEST(IsPartPath, KnowsThemByTheirNames) {
+  const base::ObjectId id = *base::ObjectId::parse("b3:" + std::string(64, 'a'));
+  EXPECT_TRUE(is_part_path(part_path("dir/file", id)));
+  EXPECT_TRUE(is_part_path(part_path(std::string(250, 'x'), id)));
+  EXPECT_FALSE(is_part_path("dir/file"));
+  EXPECT_FALSE(is_part_path("dir/file.ron-part"));
+  EXPECT_FALSE(is_part_path(".x.ron-part/file"));
+}
+
 }  // namespace
 }  // namespace ron::cli

@@ -357,14 +357,28 @@ Task<Result<std::string>> ObjectClient::get_bytes(std::string target, std::uint6
   co_return std::string(base::as_text(answer->body.view()));
 }
 
-Task<Result<std::string>> ObjectClient::post_json(std::string target, std::string body) {
-  const auto answer = co_await ask({.method = Method::Post,
-                                    .target = target,
-                                    .body = base::as_bytes(body),
-                                    .content_type = "application/json",
-                                    .cap_bytes = kAnswerBytes});
+Task<Result<std::string>> ObjectClient::send_json(Method method, std::string target,
+                                                  std::string body) {
+  const auto answer =
+      co_await ask({.method = method,
+                    .target = target,
+                    .body = base::as_bytes(body),
+                    .content_type = body.empty() ? std::string_view() : "application/json",
+                    .cap_bytes = kAnswerBytes});
   if (!answer) co_return fail(answer.error());
   co_return std::string(base::as_text(answer->body.view()));
+}
+
+Task<Result<std::string>> ObjectClient::post_json(std::string target, std::string body) {
+  return send_json(Method::Post, std::move(target), std::move(body));
+}
+
+Task<Result<std::string>> ObjectClient::put_json(std::string target, std::string body) {
+  return send_json(Method::Put, std::move(target), std::move(body));
+}
+
+Task<Result<std::string>> ObjectClient::delete_json(std::string target) {
+  return send_json(Method::Delete, std::move(target), "");
 }
 
 }  // namespace ron::cli

@@ -85,6 +85,9 @@ class ObjectClient {
   platform::Task<base::Result<std::string>> get_bytes(std::string target, std::uint64_t cap_bytes);
   // The answer to a JSON text. It may be sent more than once.
   platform::Task<base::Result<std::string>> post_json(std::string target, std::string body);
+  platform::Task<base::Result<std::string>> put_json(std::string target, std::string body);
+  // The answer to a removal.
+  platform::Task<base::Result<std::string>> delete_json(std::string target);
 
  private:
   struct Ask {
@@ -105,6 +108,8 @@ class ObjectClient {
     std::optional<base::Error> refusal{};  // an error that no retry will change
   };
   platform::Task<base::Result<Answer>> ask(Ask ask);
+  platform::Task<base::Result<std::string>> send_json(http::Method method, std::string target,
+                                                      std::string body);
   platform::Task<base::Result<Answer>> try_once(const Ask* ask);
   platform::Task<base::Result<void>> try_part(const Ask* ask, const b3::ChainingValue* value);
   template <class Operation>

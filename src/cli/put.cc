@@ -4,19 +4,16 @@
 #include <utility>
 
 #include "b3/hash.h"
-#include "base/encoding.h"
 #include "base/limits.h"
 #include "cli/in_order.h"
-#include "cli/input_stream.h"
 #include "cli/local_sinks.h"
 #include "cli/name_list.h"
 #include "cli/session.h"
+#include "cli/store.h"
 #include "cli/tree_walk.h"
-#include "cli/upload.h"
 #include "cli/upload_state.h"
 #include "platform/posix/files.h"
 #include "platform/posix/local_files.h"
-#include "runtime/permit.h"
 
 namespace ron::cli {
 namespace {
@@ -38,15 +35,6 @@ Result<Loaded> load(const std::string& path) {
   const base::ObjectId id = b3::hash(file->bytes.view());
   return Loaded{std::move(*file), id};
 }
-
-Task<Result<void>> check_same(Session* session, std::string path,
-                              platform::posix::FileStamp stamp) {
-  const auto now = co_await session->off_loop([path] { return platform::posix::file_facts(path); });
-  if (now && now->stamp == stamp) co_return Result<void>();
-  co_return fail(file_changed());
-}
-
-Task<Result<void>> always_same() { co_return Result<void>(); }
 
 Result<platform::posix::OutputTarget> target_of_list(const std::string& path) {
   auto target = platform::posix::output_target(path);
@@ -128,8 +116,8 @@ class Put {
       unsigned mode)
       : session_(session),
         what_(what),
-        states_(what.resume ? states : std::nullopt),
         mode_(mode),
+        storer_(session, what.resume ? states : std::nullopt, what.spool),
         lines_(session, what.list),
         window_(session.tasks(), 2 * session.options().jobs) {}
 
@@ -191,6 +179,8 @@ class Put {
     Stored stored{.file = std::move(file)};
     switch (stored.file.kind) {
       case WalkedFile::Kind::Skipped:
+      case WalkedFile::Kind::Link:
+      case WalkedFile::Kind::EmptyDirectory:  // neither is found where only files are
         break;
       case WalkedFile::Kind::Failed:
         stored.id = fail(stored.file.error);
@@ -199,7 +189,7 @@ class Put {
         stored.id = co_await store_file(stored.file.path);
         break;
       case WalkedFile::Kind::Stream:
-        stored.id = co_await store_stream(stored.file.path);
+        stored.id = co_await storer_.store_stream(stored.file.path);
         break;
     }
     co_return std::move(stored);
@@ -210,91 +200,15 @@ class Put {
     if (!loaded) co_return fail(std::move(loaded.error()));
     const platform::posix::FileStamp stamp = loaded->file.stamp;
     session_.progress().expect_bytes(stamp.bytes);
-    if (stamp.bytes <= kPartBytes) {
-      co_return co_await store_bytes(loaded->id, std::move(loaded->file.bytes));
-    }
-    if (states_) session_.resumes();
-    // One large file at a time: its parts fill all connections.
-    const auto turn = co_await large_.acquire({});
-    auto file = co_await session_.host().disk.open(path, {});
-    if (!file) co_return fail(std::move(file.error()));
-    const auto absolute =
-        co_await session_.off_loop([path] { return platform::posix::real_path(path); });
-    if (!absolute) co_return fail(absolute.error());
-    const Upload what{
-        .file = file->get(),
-        .length = stamp.bytes,
-        .states = states_ ? &*states_ : nullptr,
-        .key = {session_.options().server.text(), *absolute, stamp.bytes, stamp.modified_ns}};
-    co_return co_await upload(&session_, what,
-                              [this, path, stamp] { return check_same(&session_, path, stamp); });
-  }
-
-  Task<Result<base::ObjectId>> store_bytes(base::ObjectId id, base::Buffer bytes) {
-    const auto put = co_await session_.objects().put(id, bytes.view());
-    if (!put) co_return fail(put.error());
-    session_.progress().add_bytes(bytes.size());
-    co_return id;
-  }
-
-  // Standard input, or what is at `path`. One after the other: whoever writes to them may do so
-  // too.
-  Task<Result<base::ObjectId>> store_stream(std::string path) {
-    const auto turn = co_await streams_.acquire({});
-    InputStream input(session_, std::move(path));
-    const Result<void> opened = co_await input.open();
-    if (!opened) co_return fail(opened.error());
-    co_return co_await store_input(&input);
-  }
-
-  // An upload has to say its length first, so more than one part waits in a file without a name.
-  Task<Result<base::ObjectId>> store_input(InputStream* input) {
-    auto bytes = co_await input->read(base::Buffer(kPartBytes));
-    if (!bytes) co_return fail(std::move(bytes.error()));
-    if (bytes->size() < kPartBytes) {
-      const base::ObjectId id = b3::hash(bytes->view());
-      co_return co_await store_bytes(id, std::move(*bytes));
-    }
-    auto spool = co_await open_spool();
-    if (!spool) co_return fail(std::move(spool.error()));
-    std::uint64_t length = 0;
-    const base::ObjectId first = b3::hash(bytes->view());
-    while (bytes->size() > 0) {
-      const std::uint64_t more = bytes->size();
-      auto written = co_await (*spool)->write_at(length, std::move(*bytes));
-      if (!written) co_return fail(std::move(written.error()));
-      length += more;
-      bytes = co_await input->read(base::Buffer(kPartBytes));
-      if (!bytes) co_return fail(std::move(bytes.error()));
-      if (bytes->size() == 0 && length == kPartBytes) {
-        co_return co_await store_bytes(first, std::move(*written));
-      }
-    }
-    session_.progress().expect_bytes(length);
-    const auto turn = co_await large_.acquire({});
-    co_return co_await upload(&session_, {.file = spool->get(), .length = length, .key = {}},
-                              always_same);
-  }
-
-  Task<Result<std::unique_ptr<platform::File>>> open_spool() {
-    const std::uint64_t number = session_.host().random.next();
-    const std::string path =
-        what_.spool + "/.ron-spool-" + base::to_hex(std::as_bytes(std::span(&number, 1)));
-    platform::Disk& disk = session_.host().disk;
-    auto file = co_await disk.open(path, {.mode = platform::OpenMode::CreateNew});
-    if (!file) co_return fail(std::move(file.error()));
-    const Result<void> removed = co_await disk.remove(path);
-    if (!removed) co_return fail(removed.error());
-    co_return std::move(*file);
+    if (stamp.bytes > kPartBytes) co_return co_await storer_.store_large(path, stamp);
+    co_return co_await storer_.store_bytes(loaded->id, std::move(loaded->file.bytes));
   }
 
   Session& session_;
   const PutFiles& what_;
-  const std::optional<UploadStates> states_;
   const unsigned mode_;
+  Storer storer_;
   Lines lines_;
-  runtime::Semaphore large_{1};
-  runtime::Semaphore streams_{1};
   std::size_t skipped_ = 0;
   InOrder<Stored> window_;
 };

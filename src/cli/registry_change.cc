@@ -35,9 +35,9 @@ Task<int> tell_proposal(Session* session, Value made, const SameServer* same, bo
     session->print(base::print_json(*details) + "\n");
     co_return session->exit_code();
   }
-  session->print(proposal_text(*details) + "next, " + text_of(made, "threshold") +
-                 " signers each with their own key:\n  ron registry approve " + id + " --key FILE" +
-                 *same + "\n");
+  session->print(proposal_text(*details) + "next, " + wanted_text(*details) +
+                 " each with their own key:\n  ron registry approve " + id + " --key FILE" + *same +
+                 "\n");
   co_return session->exit_code();
 }
 
@@ -137,8 +137,7 @@ Task<int> post_approval(Session* session, const ApprovePlan* plan, const std::st
   }
   const Value* const ready = answer->find("ready");
   const bool is_ready = ready != nullptr && ready->boolean().value_or(false);
-  session->print("approved by " + signer + ": " + text_of(*answer, "approvals") + " of " +
-                 text_of(*answer, "threshold") + "\n" +
+  session->print("approved by " + signer + ": " + tally_text(*answer) + "\n" +
                  (is_ready ? "next: ron registry commit " + plan->id + *same + "\n"
                            : "next: another signer: ron registry approve " + plan->id +
                                  " --key FILE" + *same + "\n"));

@@ -5,37 +5,12 @@
 #include "platform/posix/local_files.h"
 
 namespace ron::cli {
-namespace {
 
 using base::Code;
 using base::fail;
 using base::Result;
 using base::Value;
 using platform::Task;
-
-constexpr std::size_t kDocumentItems = 20'000'000;  // a state may hold many descriptors
-constexpr std::uint64_t kDocumentBytes = 256 * base::kMiB;
-
-Result<Value> parse_answer(const std::string& text) {
-  auto value = base::parse_json(text, {.depth = 32, .items = kDocumentItems});
-  if (value) return value;
-  return fail(Code::UpstreamFail, "the server's answer is no document: " + value.error().message);
-}
-
-}  // namespace
-
-Task<Result<Value>> get_document(Session* session, std::string target) {
-  const auto text = co_await session->objects().get_bytes(std::move(target), kDocumentBytes);
-  if (!text) co_return fail(text.error());
-  co_return parse_answer(*text);
-}
-
-Task<Result<Value>> post_document(Session* session, std::string target, Value document) {
-  const auto text =
-      co_await session->objects().post_json(std::move(target), base::print_json(document));
-  if (!text) co_return fail(text.error());
-  co_return parse_answer(*text);
-}
 
 Task<Result<chain::Head>> get_head(Session* session) {
   const auto document = co_await get_document(session, "/registry/head");

@@ -1,4 +1,4 @@
-// What the commands of the registry do alike: requests whose answers are documents, small files.
+// What the commands of the registry do alike: its head and its log, small files.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,13 @@
 #include "base/result.h"
 #include "base/value.h"
 #include "chain/change.h"
+#include "cli/documents.h"
 #include "cli/session.h"
 #include "platform/task.h"
 
 namespace ron::cli {
 
-// The document at `target`; UpstreamFail when it is none. Cancel-safe, as everything here.
-platform::Task<base::Result<base::Value>> get_document(Session* session, std::string target);
-platform::Task<base::Result<base::Value>> post_document(Session* session, std::string target,
-                                                        base::Value document);
+// Cancel-safe, as everything here.
 platform::Task<base::Result<chain::Head>> get_head(Session* session);
 
 // Entries from version `from` on, or from the first that is there.

@@ -151,8 +151,15 @@ Task<int> show_version(Session* session, std::uint64_t version, bool json) {
   co_return session->exit_code();
 }
 
-// A file that others may read as the umask allows, whole or not at all.
-Result<void> write_public_file(const std::string& path, const std::string& text, unsigned mode) {
+// A file that others may read as the umask allows, whole or not at all. What is no file stays what
+// it is.
+Result<void> write_public_file(const std::string& given, const std::string& text, unsigned mode) {
+  const auto target = platform::posix::output_target(given);
+  if (!target) return fail(target.error());
+  if (target->is_stream) {
+    return fail(Code::PreconditionFailed, "'" + given + "' is not a file; -o - prints the proof");
+  }
+  const std::string& path = target->path;
   const std::string draft = path + ".part";
   auto done = platform::posix::write_private_file(draft, text);
   if (done) done = platform::posix::publish_file(draft, path, mode);

@@ -78,9 +78,13 @@ std::string ready_text(const Value& proposal) {
   return flag_of(proposal, "ready") ? "ready" : "waits for approvals";
 }
 
+std::string count_text(std::uint64_t have, std::uint64_t need) {
+  return std::to_string(have) + (have <= need ? " of " : " where it takes ") + std::to_string(need);
+}
+
 std::string approvals_of(const Value& proposal) {
-  return std::to_string(list_of(proposal, "approvals").size()) + " of " +
-         std::to_string(number_of(proposal, "threshold"));
+  const bool is_for_both = number_of(proposal, "need_new") != 0;
+  return tally_text(proposal) + (is_for_both ? "" : " approvals");
 }
 
 }  // namespace
@@ -135,7 +139,7 @@ std::string difference_text(const Value& difference) {
 
 std::string proposal_line(const Value& proposal) {
   return text_of(proposal, "proposal") + "  " + text_of(proposal, "kind") + "  " +
-         approvals_of(proposal) + " approvals  " + ready_text(proposal) + "  expires " +
+         approvals_of(proposal) + "  " + ready_text(proposal) + "  expires " +
          text_of(proposal, "expires_at") + "\n";
 }
 
@@ -148,8 +152,26 @@ std::string proposal_text(const Value& proposal) {
   for (const Value& approval : list_of(proposal, "approvals")) {
     text += "approved by " + text_of(approval, "signer") + "  " + text_of(approval, "name") + "\n";
   }
-  return text + approvals_of(proposal) + " approvals, " + ready_text(proposal) + ", expires " +
+  return text + approvals_of(proposal) + ", " + ready_text(proposal) + ", expires " +
          text_of(proposal, "expires_at") + "\n";
+}
+
+std::string tally_text(const Value& document) {
+  const std::uint64_t need = number_of(document, "threshold");
+  const std::uint64_t need_new = number_of(document, "need_new");
+  if (need_new == 0) {
+    const std::size_t listed = list_of(document, "approvals").size();
+    return count_text(listed != 0 ? listed : number_of(document, "approvals"), need);
+  }
+  return count_text(number_of(document, "have"), need) + " from the old signers, " +
+         count_text(number_of(document, "have_new"), need_new) + " from the new ones";
+}
+
+std::string wanted_text(const Value& proposal) {
+  const std::string need = std::to_string(number_of(proposal, "threshold"));
+  const std::uint64_t need_new = number_of(proposal, "need_new");
+  if (need_new == 0) return need + " signers";
+  return need + " of the old signers and " + std::to_string(need_new) + " of the new ones,";
 }
 
 std::string entry_text(const chain::Entry& entry, const base::ObjectId& hash,

@@ -26,6 +26,11 @@ std::string difference_text(const base::Value& difference);
 // A pending proposal, as `GET /registry/proposals/{id}` has it; one line, or all of it.
 std::string proposal_line(const base::Value& proposal);
 std::string proposal_text(const base::Value& proposal);
+// How many have approved, and how many it takes, in a proposal or in the answer to an approval.
+// Where signers change, enough of the old and enough of the new have to agree.
+std::string tally_text(const base::Value& document);
+// How many have to approve a proposal.
+std::string wanted_text(const base::Value& proposal);
 
 // One version: when, what, and who approved it.
 std::string entry_text(const chain::Entry& entry, const base::ObjectId& hash,

@@ -54,6 +54,29 @@ TEST(RegistryText, WhatAServerSendsDoesNothingToATerminal) {
   EXPECT_EQ(std::ranges::count(text, '\n'), 1);
 }
 
+TEST(RegistryText, OldAndNewSignersAreCountedEachForThemselves) {
+  const auto update = base::parse_json(
+      R"({"proposal":"P","kind":"update","threshold":2,"fits_head":true,"ready":false,
+          "expires_at":"T","approvals":[{"signer":"a"}]})");
+  EXPECT_EQ(proposal_line(*update),
+            "P  update  1 of 2 approvals  waits for approvals  expires T\n");
+  EXPECT_EQ(tally_text(*base::parse_json(R"({"approvals":3,"threshold":2})")),
+            "3 where it takes 2");
+  EXPECT_EQ(wanted_text(*update), "2 signers");
+
+  const auto rotation = base::parse_json(
+      R"({"proposal":"P","kind":"signers","threshold":2,"fits_head":true,"ready":false,
+          "have":1,"have_new":3,"need_new":4,
+          "expires_at":"T","approvals":[{"signer":"a"},{"signer":"b"},{"signer":"c"}]})");
+  EXPECT_EQ(proposal_line(*rotation),
+            "P  signers  1 of 2 from the old signers, 3 of 4 from the new ones  waits for "
+            "approvals  expires T\n");
+  EXPECT_THAT(proposal_text(*rotation),
+              HasSubstr("\n1 of 2 from the old signers, 3 of 4 from the new ones, waits for "));
+  EXPECT_EQ(tally_text(*rotation), "1 of 2 from the old signers, 3 of 4 from the new ones");
+  EXPECT_EQ(wanted_text(*rotation), "2 of the old signers and 4 of the new ones,");
+}
+
 TEST(RegistryText, ApproversHaveNames) {
   chain::Entry entry;
   entry.version = 4;

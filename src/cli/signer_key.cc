@@ -121,6 +121,8 @@ Result<std::string> show_signer_key(const std::string& file) {
     key = read_public_key(file);
   }
   if (!key) return fail(key.error());
+  const std::string_view name = std::string_view(file).substr(file.rfind('/') + 1);
+  if (name == auth::kNodeKeyFile) return "node  public key " + base::to_base64(key->bytes) + "\n";
   return "signer " + chain::signer_id(*key) + "  public key " + base::to_base64(key->bytes) +
          (is_secret ? "  secret" : "  public") + "\n";
 }

@@ -29,7 +29,7 @@ base::Result<chain::Signer> read_signer(const std::string& public_file);
 
 // Whether it holds a signer's key, secret or public.
 bool is_signer_file(const std::string& file);
-// One line, for `ron key show`; never the secret.
+// One line, for `ron key show`; never the secret. The key of a node is shown as such.
 base::Result<std::string> show_signer_key(const std::string& file);
 
 }  // namespace ron::cli

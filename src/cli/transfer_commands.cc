@@ -1,14 +1,20 @@
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "catalog/media_type.h"
 #include "cli/client_flags.h"
 #include "cli/commands.h"
 #include "cli/exit.h"
 #include "cli/get.h"
 #include "cli/put.h"
+#include "cli/tree_get.h"
+#include "cli/tree_put.h"
+#include "cli/tree_ref.h"
+#include "config/value.h"
 #include "platform/posix/files.h"
 
 namespace ron::cli {
@@ -24,12 +30,44 @@ std::string temporary_directory() {
 struct PutFlags {
   ClientFlags client;
   PutFiles what;
+  std::string name;
+  std::string type;
+  std::optional<std::uint64_t> if_version;
+  bool times = false;
+  bool resend = false;
   bool no_resume = false;
 };
+
+int run_put_named(const PutFlags& flags, const ClientOptions& options) {
+  const auto name = catalog::parse_name(flags.name);
+  if (!name) return bad_usage("put: --name: " + name.error().message);
+  if (flags.what.arguments.size() != 1) {
+    return bad_usage("put: --name is for one directory, one file or -");
+  }
+  if (!flags.what.list.empty()) {
+    return bad_usage("put: a tree is listed by its manifest: give --name or --list, not both");
+  }
+  if (!flags.type.empty() && !catalog::is_media_type(flags.type)) {
+    return bad_usage("put: --type is not a media type such as text/html");
+  }
+  return put_named(options, {.path = flags.what.arguments.front(),
+                             .name = *name,
+                             .type = flags.type,
+                             .spool = flags.what.spool,
+                             .if_version = flags.if_version,
+                             .times = flags.times,
+                             .resend = flags.resend,
+                             .resume = !flags.no_resume,
+                             .allow_skipped = flags.what.allow_skipped});
+}
 
 int run_put(PutFlags flags) {
   const auto options = resolve(flags.client);
   if (!options) return bad_usage("put: " + options.error().message);
+  if (!flags.name.empty()) return run_put_named(flags, *options);
+  if (flags.times || flags.resend || flags.if_version || !flags.type.empty()) {
+    return bad_usage("put: --times, --type, --resend and --if-version go with --name");
+  }
   flags.what.resume = !flags.no_resume;
   return put_files(*options, flags.what);
 }
@@ -49,6 +87,16 @@ void add_put(CLI::App& root, Action& chosen) {
   command
       ->add_option("--spool", flags->what.spool, "Where large streams wait, default TMPDIR or /tmp")
       ->type_name("DIR");
+  command->add_option("--name", flags->name, "Give it this name; a directory becomes a tree")
+      ->type_name("NAME");
+  command->add_flag("--times", flags->times, "With --name: also keep when files were modified");
+  command->add_option("--type", flags->type, "With --name: what a file is, default by its ending")
+      ->type_name("TYPE");
+  command
+      ->add_option("--if-version", flags->if_version,
+                   "With --name: only if it is at this version, 0: if there is none")
+      ->type_name("N");
+  command->add_flag("--resend", flags->resend, "With --name: send also what the server has");
   declare_client_flags(*command, flags->client);
   declare_data_flag(*command, flags->client);
   command->footer(
@@ -65,11 +113,23 @@ void add_put(CLI::App& root, Action& chosen) {
           "command sends only the parts that are missing. What is under way is remembered in\n"
           "$XDG_STATE_HOME/ron/uploads or ~/.local/state/ron/uploads. A file that changes while it "
           "is\n"
-          "read is not stored.\n\n") +
+          "read is not stored.\n\n"
+          "With --name a directory becomes a tree: its files, links, empty directories and which "
+          "files\n"
+          "are executable, in a manifest that the name then stands for. Files that the name has "
+          "already\n"
+          "are not sent, of others the server is asked first; --resend sends them all the same, "
+          "so that\n"
+          "the token's tenant holds them too. If somebody else changes the name meanwhile, "
+          "theirs is not\n"
+          "overwritten. Links that lead out of the directory are refused. Prints\n"
+          "`docs/v2@3  b3:<hash>  (12 files, 3 new, 1.20 MiB sent)`.\n\n") +
       kClientHelp +
       "\nExamples:\n"
       "  ron put film.mkv\n"
       "  tar c tree | ron put -\n"
+      "  ron put site --name docs/v2 && ron get docs/v2 -o copy\n"
+      "  ron put logo.png --name docs/logo\n"
       "  ron put --list tree.list tree && ron get --list tree.list -o copy\n"
       "  ron put --url http://10.0.0.2:8081 --token acme.token --jobs 16 photos");
   command->callback([flags, &chosen] { chosen = [flags] { return run_put(*flags); }; });
@@ -94,11 +154,34 @@ int run_get_list(const GetFlags& flags, const ClientOptions& options) {
   return get_list(options, {flags.list, flags.out, !flags.no_sync, flags.force});
 }
 
+// Why the text can be no name; nothing if it can.
+std::optional<std::string> why_unreadable(const std::string& text) {
+  const auto ways = readings(text);
+  if (ways) return std::nullopt;
+  return "'" + config::printable(text) +
+         "' is neither an address (b3: and 64 hex digits) nor a name: " + ways.error().message;
+}
+
+// A name, or a place in the tree at an address.
+int run_get_named(const GetFlags& flags, const ClientOptions& options) {
+  if (!flags.range.empty()) return bad_usage("get: --range is for an address, not for a name");
+  return get_named(options, {flags.address, flags.out, !flags.no_sync, flags.force});
+}
+
 int run_get(const GetFlags& flags) {
   const auto options = resolve(flags.client);
   if (!options) return bad_usage("get: " + options.error().message);
   if (!flags.list.empty()) return run_get_list(flags, *options);
-  if (flags.address.empty()) return bad_usage("get: say which object, or give a list with --list");
+  if (flags.address.empty()) {
+    return bad_usage("get: say which object or name, or give a list with --list");
+  }
+  const bool is_address = flags.address.starts_with("b3:") && !flags.address.contains('/');
+  if (!is_address) {
+    const auto readable =
+        flags.address.starts_with("b3:") ? std::nullopt : why_unreadable(flags.address);
+    if (readable) return bad_usage("get: " + *readable);
+    return run_get_named(flags, *options);
+  }
   const auto ids = parse_addresses({flags.address});
   if (!ids) return bad_usage("get: " + ids.error().message);
   GetObject what{.id = ids->front(),
@@ -116,9 +199,13 @@ int run_get(const GetFlags& flags) {
 
 void add_get(CLI::App& root, Action& chosen) {
   const auto flags = std::make_shared<GetFlags>();
-  CLI::App* command = root.add_subcommand("get", "Fetch an object, or all files of a list");
-  command->add_option("address", flags->address, "b3: and 64 hex digits")->type_name("ADDR");
-  command->add_option("-o,--out", flags->out, "Where to, default - for standard output")
+  CLI::App* command =
+      root.add_subcommand("get", "Fetch an object, a tree by its name, or all files of a list");
+  command->add_option("what", flags->address, "An address, or a name: NAME[@N][/PATH]")
+      ->type_name("ADDR|NAME");
+  command
+      ->add_option("-o,--out", flags->out,
+                   "Where to, default - for standard output; the directory for a tree")
       ->type_name("FILE");
   command->add_option("--range", flags->range, "Only these bytes, from 0, both included")
       ->type_name("A-B");
@@ -130,25 +217,36 @@ void add_get(CLI::App& root, Action& chosen) {
   command->add_flag("-f,--force", flags->force, "Replace read-only and hard-linked files too");
   declare_client_flags(*command, flags->client);
   declare_data_flag(*command, flags->client);
-  command->footer(std::string("What comes is hashed and compared with the address. A file gets its "
-                              "name only when all of\n"
-                              "it is right and on disk; until then it is a hidden .ron-part file "
-                              "beside it, and the same\n"
-                              "command continues there after an interruption. A file that it "
-                              "replaces leaves it its permissions; a\n"
-                              "symbolic link is followed, but not where a list says to. To "
-                              "standard output, pipes and devices\n"
-                              "bytes go as they come: exit code 1 says that they were wrong or "
-                              "not all.\n\n"
-                              "A range cannot be checked against the address: plain HTTP carries "
-                              "no proof for a part of an\n"
-                              "object. The server has verified it when it read it.\n\n") +
-                  kClientHelp +
-                  "\nExamples:\n"
-                  "  ron get b3:<hash> -o film.mkv\n"
-                  "  ron get b3:<hash> | tar x\n"
-                  "  ron get b3:<hash> --range 0-1023 | xxd\n"
-                  "  ron get --list tree.list -o copy");
+  command->footer(
+      std::string("What comes is hashed and compared with the address. A file gets its "
+                  "name only when all of\n"
+                  "it is right and on disk; until then it is a hidden .ron-part file "
+                  "beside it, and the same\n"
+                  "command continues there after an interruption. A file that it "
+                  "replaces leaves it its permissions; a\n"
+                  "symbolic link is followed, but not where a list says to. To "
+                  "standard output, pipes and devices\n"
+                  "bytes go as they come: exit code 1 says that they were wrong or "
+                  "not all.\n\n"
+                  "A name that stands for a tree, or a directory in it, is restored "
+                  "below the directory -o names and\n"
+                  "nowhere else, whatever links are there. What is there with the right "
+                  "bytes is not fetched again, so\n"
+                  "the same command continues after an interruption; files that are not "
+                  "in the tree are left alone. In\n"
+                  "NAME/PATH the longest name that exists is meant; NAME@3 is version "
+                  "3.\n\n"
+                  "A range cannot be checked against the address: plain HTTP carries "
+                  "no proof for a part of an\n"
+                  "object. The server has verified it when it read it.\n\n") +
+      kClientHelp +
+      "\nExamples:\n"
+      "  ron get b3:<hash> -o film.mkv\n"
+      "  ron get b3:<hash> | tar x\n"
+      "  ron get docs/v2 -o site\n"
+      "  ron get docs/v2@3/css/site.css\n"
+      "  ron get b3:<hash> --range 0-1023 | xxd\n"
+      "  ron get --list tree.list -o copy");
   command->callback([flags, &chosen] { chosen = [flags] { return run_get(*flags); }; });
 }
 

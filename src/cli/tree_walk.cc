@@ -49,17 +49,25 @@ platform::Task<std::optional<WalkedFile>> TreeWalk::next() {
       const platform::posix::LocalEntry& entry = level.entries[level.at++];
       std::string path = below(level.path, entry.name);
       std::string shown = below(level.shown, entry.name);
+      std::string relative =
+          level.relative.empty() ? entry.name : below(level.relative, entry.name);
+      const bool link = entry.kind == FileKind::Link;
       if (entry.kind == FileKind::Directory) {
-        found = co_await enter(std::move(path), std::move(shown));
-      } else if (entry.kind == FileKind::Regular) {
-        found = WalkedFile{Kind::File, std::move(shown), std::move(path), {}, {}};
+        found = co_await enter(std::move(path), std::move(shown), std::move(relative));
+      } else if (entry.kind == FileKind::Regular || (link && find_ == Find::Everything)) {
+        found = WalkedFile{link ? Kind::Link : Kind::File,
+                           std::move(shown),
+                           std::move(path),
+                           {},
+                           {},
+                           std::move(relative)};
       } else {
-        const bool link = entry.kind == FileKind::Link;
         found = WalkedFile{Kind::Skipped,
                            std::move(shown),
                            std::move(path),
                            link ? "skipped: a symbolic link" : "skipped: not a regular file",
-                           {}};
+                           {},
+                           std::move(relative)};
       }
     }
     if (found) co_return found;
@@ -70,16 +78,22 @@ platform::Task<std::optional<WalkedFile>> TreeWalk::next_argument(std::string ar
   if (argument == "-") co_return WalkedFile{Kind::Stream, argument, {}, {}, {}};
   const auto target = co_await session_.off_loop([argument] { return target_of(argument); });
   if (!target) co_return failed(argument, target.error());
-  if (target->kind == FileKind::Directory) co_return co_await enter(target->path, argument);
+  if (target->kind == FileKind::Directory) co_return co_await enter(target->path, argument, "");
   const Kind kind = target->kind == FileKind::Regular ? Kind::File : Kind::Stream;
   co_return WalkedFile{kind, argument, target->path, {}, {}};
 }
 
 // The directory's first file comes with a later call.
-platform::Task<std::optional<WalkedFile>> TreeWalk::enter(std::string path, std::string shown) {
+platform::Task<std::optional<WalkedFile>> TreeWalk::enter(std::string path, std::string shown,
+                                                          std::string relative) {
   auto entries = co_await session_.off_loop([path] { return platform::posix::list_local(path); });
   if (!entries) co_return failed(std::move(shown), std::move(entries.error()));
-  levels_.push_back({std::move(path), std::move(shown), std::move(*entries), 0});
+  if (entries->empty() && find_ == Find::Everything && !relative.empty()) {
+    co_return WalkedFile{Kind::EmptyDirectory, std::move(shown), std::move(path), {}, {},
+                         std::move(relative)};
+  }
+  levels_.push_back(
+      {std::move(path), std::move(shown), std::move(relative), std::move(*entries), 0});
   co_return std::nullopt;
 }
 

@@ -1,7 +1,8 @@
 // TreeWalk: the files behind the arguments of a command, in order: arguments as given, directories
 // depth first with their names sorted. Holds the names of the directories it is in, not of the
 // whole tree. Links given as arguments are followed, and what is neither file nor directory is read
-// as a stream; in directories both are skipped.
+// as a stream; in directories both are skipped, but links are not where a tree is to be kept as it
+// is.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +18,23 @@
 namespace ron::cli {
 
 struct WalkedFile {
-  enum class Kind : std::uint8_t { File, Stream, Skipped, Failed };
+  enum class Kind : std::uint8_t { File, Stream, Skipped, Failed, Link, EmptyDirectory };
   Kind kind = Kind::File;
-  std::string shown;   // as the user would write it
-  std::string path;    // to open; empty: standard input
-  std::string reason;  // why it is skipped
-  base::Error error;   // why it failed
+  std::string shown;       // as the user would write it
+  std::string path;        // to open; empty: standard input
+  std::string reason;      // why it is skipped
+  base::Error error;       // why it failed
+  std::string relative{};  // to the directory that was given; empty: it was given itself
 };
 
 // One task.
 class TreeWalk {
  public:
+  // Whether links and empty directories are found as well.
+  enum class Find : bool { FilesOnly, Everything };
   // `-` stands for standard input.
-  TreeWalk(Session& session, std::vector<std::string> arguments)
-      : session_(session), arguments_(std::move(arguments)) {}
+  TreeWalk(Session& session, std::vector<std::string> arguments, Find find = Find::FilesOnly)
+      : session_(session), arguments_(std::move(arguments)), find_(find) {}
 
   // None at the end. Cancel-safe.
   platform::Task<std::optional<WalkedFile>> next();
@@ -39,14 +43,17 @@ class TreeWalk {
   struct Level {
     std::string path;
     std::string shown;
+    std::string relative;
     std::vector<platform::posix::LocalEntry> entries;
     std::size_t at = 0;
   };
   platform::Task<std::optional<WalkedFile>> next_argument(std::string argument);
-  platform::Task<std::optional<WalkedFile>> enter(std::string path, std::string shown);
+  platform::Task<std::optional<WalkedFile>> enter(std::string path, std::string shown,
+                                                  std::string relative);
 
   Session& session_;
   const std::vector<std::string> arguments_;
+  const Find find_;
   std::size_t argument_ = 0;
   std::vector<Level> levels_;  // as deep as the tree
 };

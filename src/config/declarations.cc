@@ -49,7 +49,7 @@ class DeclarationCheck {
   void key(const Schema& schema, const std::string& full, const KeyDecl& decl) {
     if (!is_path(decl.name)) report(full, "is not a key name");
     if (!names_.insert(full).second) report(full, "is declared twice");
-    if (schema.is_table(full)) report(full, "is a key and a table");
+    if (schema.has_keys_below(full)) report(full, "is a key and a table");
     if (decl.options.required) report(full, "only fields of records can be required");
     common(full, decl);
     for (const KeyDecl& field : decl.fields) {

@@ -101,7 +101,8 @@ class FileLayer {
       const std::string key = path + "." + path_part(member.name);
       const bool nested = member.shape == Raw::Shape::Table;
       const std::string declared = schema_.declared(key);
-      if (!declared.empty()) {
+      // The name of a key may also begin other spellings of keys.
+      if (!declared.empty() && !(nested && schema_.is_table(key))) {
         const Source source = at(member);
         out_.put(key, declared, std::move(member), source);
       } else if (nested && !member.items.empty() && key.size() <= kMaxPathBytes) {

@@ -65,16 +65,18 @@ bool Schema::knows(std::string_view name) const {
          std::find(elsewhere_.begin(), elsewhere_.end(), name) != elsewhere_.end();
 }
 
+bool Schema::has_keys_below(std::string_view path) const {
+  const std::string prefix = std::string(path) + ".";
+  const auto below = keys_.lower_bound(prefix);
+  return below != keys_.end() && below->first.starts_with(prefix);
+}
+
 bool Schema::is_table(std::string_view path) const {
-  const auto has_keys = [this](const std::string& prefix) {
-    const auto below = keys_.lower_bound(prefix);
-    return below != keys_.end() && below->first.starts_with(prefix);
-  };
   // The other spelling of a single key may be all there is below it.
   const auto begins_alias = [path](const Alias& alias) {
     return alias.prefix.starts_with(std::string(path) + ".");
   };
-  return has_keys(std::string(path) + ".") || has_keys(respelled(path) + ".") ||
+  return has_keys_below(path) || has_keys_below(respelled(path)) ||
          std::ranges::any_of(aliases_, begins_alias);
 }
 

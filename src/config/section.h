@@ -101,6 +101,8 @@ class Schema {
   [[nodiscard]] bool knows(std::string_view name) const;
   // Whether some key lies below `path` in either spelling, that is, whether `path` is a table.
   [[nodiscard]] bool is_table(std::string_view path) const;
+  // The same without the other spellings of keys.
+  [[nodiscard]] bool has_keys_below(std::string_view path) const;
 
   // The full key that was probably meant: the only key of the same section with the same last part,
   // else a near spelling. Empty when none is.

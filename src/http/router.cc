@@ -10,7 +10,7 @@
 namespace ron::http {
 
 RouteMeters::RouteMeters(runtime::Meters& meters, std::string_view endpoint)
-    : busy_rejections(meters.counter(runtime::metrics::kBusyRejectionsTotal, {endpoint})),
+    : busy_rejections(meters.counter(runtime::metrics::kBusyRejectionsTotal, {endpoint, endpoint})),
       meters_(meters),
       endpoint_(endpoint),
       duration_(meters.histogram(metrics::kRequestSeconds, {endpoint})) {}

@@ -16,6 +16,8 @@ namespace ron::http {
 
 namespace {
 
+// Accepted before the others of the core have their turn.
+constexpr std::size_t kAcceptsPerTurn = 16;
 constexpr base::Duration kAcceptPause = std::chrono::milliseconds(50);
 constexpr std::size_t kTurnedAway = 64;  // clients being told that there is no room, per core
 
@@ -154,11 +156,13 @@ void Server::Loop::retire_all() {
 // Accepts until told to close, then takes in whoever the kernel has accepted already: a client that
 // got its connection also gets an answer.
 platform::Task<void> Server::Loop::accept(std::shared_ptr<Acceptor> acceptor) {
-  for (;;) {
+  for (std::size_t taken = 0;;) {
     int error = 0;
     auto stream = acceptor->listener->try_accept(error);
     if (stream) {
       take_in(std::move(stream));
+      // A flood of connections takes nothing from those that are there.
+      if (++taken % kAcceptsPerTurn == 0) co_await platform::Yield();
     } else if (error != 0) {
       accept_failures_.add();
       co_await runtime::sleep_for(kAcceptPause);

@@ -111,7 +111,9 @@ bool Breaker::too_many_errors(platform::TimePoint now) const noexcept {
     bad += bucket.bad;
   }
   const std::uint64_t volume = good + bad;
-  return volume >= policy_.min_volume && bad * 100 >= policy_.error_percent * volume;
+  const std::uint64_t allowed = policy_.error_percent * volume;
+  if (volume < policy_.min_volume) return false;
+  return policy_.above_only ? bad * 100 > allowed : bad * 100 >= allowed;
 }
 
 std::int64_t Breaker::bucket_number(platform::TimePoint now) const noexcept {
@@ -119,7 +121,8 @@ std::int64_t Breaker::bucket_number(platform::TimePoint now) const noexcept {
 }
 
 void Breaker::open(platform::TimePoint now) noexcept {
-  const auto spread = static_cast<std::uint64_t>(policy_.open_for.count() / 2 + 1);
+  const std::int64_t most = policy_.open_for.count() / 100 * policy_.open_jitter_percent;
+  const auto spread = static_cast<std::uint64_t>(most + 1);
   const auto extra = static_cast<std::int64_t>(jitter_.below(spread));
   open_until_ = now + policy_.open_for + base::Duration(extra);
   enter(BreakerState::Open);

@@ -28,10 +28,12 @@ namespace ron::runtime {
 
 struct BreakerPolicy {
   std::uint32_t error_percent = 50;  // opens at this share of failures in the window
-  std::uint32_t min_volume = 20;     // but not below this many outcomes
+  bool above_only = false;           // not at it, but beyond it
+  std::uint32_t min_volume = 20;     // and not below this many outcomes
   base::Duration window = std::chrono::seconds(10);
-  base::Duration open_for = std::chrono::seconds(5);  // plus up to half of it, drawn each time
-  std::uint32_t probes = 3;  // at once while half open, and successes needed to close
+  base::Duration open_for = std::chrono::seconds(5);
+  std::uint32_t open_jitter_percent = 50;  // of open_for: up to this much more, drawn each time
+  std::uint32_t probes = 3;                // at once while half open, and successes needed to close
 };
 
 enum class BreakerState : std::uint8_t { Closed, Open, HalfOpen };

@@ -51,6 +51,27 @@ TEST_F(BreakerTest, StartsClosed) {
   EXPECT_EQ(gauge("half_open"), 0);
 }
 
+TEST_F(BreakerTest, OpensOnlyBeyondTheErrorRatioIfToldSo) {
+  BreakerPolicy policy = kPolicy;
+  policy.above_only = true;
+  Breaker strict(service.meters, "strict", policy, random);
+  const auto fail_once = [&] { strict.admit(now)->failed(now); };
+  for (int i = 0; i < 3; ++i) strict.admit(now)->succeeded(now);
+  for (int i = 0; i < 3; ++i) fail_once();
+  EXPECT_EQ(strict.state(), BreakerState::Closed) << "3 of 6 are not more than half";
+  fail_once();
+  EXPECT_EQ(strict.state(), BreakerState::Open);
+}
+
+TEST_F(BreakerTest, WithoutJitterItRestsExactlyAsLong) {
+  BreakerPolicy policy = kPolicy;
+  policy.open_jitter_percent = 0;
+  Breaker exact(service.meters, "exact", policy, random);
+  for (int i = 0; i < 4; ++i) exact.admit(now)->failed(now);
+  EXPECT_FALSE(exact.try_admit(now + 4s - 1ns));
+  EXPECT_TRUE(exact.try_admit(now + 4s));
+}
+
 TEST_F(BreakerTest, OpensAtTheErrorRatio) {
   succeed(3);
   fail(2);

@@ -2,71 +2,38 @@
 a proposal to a version, event streams, and a check of the whole log that shares no code with it."""
 
 import base64
-import ctypes
-import ctypes.util
 import json
-import os
 import pathlib
 import re
-import shutil
 import socket
 import subprocess
 import tempfile
 import time
-import unittest
 
 import cbor
 import ron
+import service_case
+import signing
 
-ED25519 = 1087  # its number in OpenSSL
 ZERO = bytes(32)
 TEXT = re.compile(r"ron-registry/approval/v1\nlog b3:[0-9a-f]{64}\nproposal [0-9A-Z]{26}\n"
                   r"payload b3:[0-9a-f]{64}\nexpires \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n")
 # No limit of rates and connections gets in the way. A suite that is about one sets it.
 QUIET = {"registry.server.max_rps": 1000000, "registry.max_conns_per_ip": 1024}
 
-_crypto = ctypes.CDLL(ctypes.util.find_library("crypto") or "libcrypto.so.3")
-for _name in ("EVP_PKEY_new_raw_private_key", "EVP_PKEY_new_raw_public_key", "EVP_MD_CTX_new"):
-    getattr(_crypto, _name).restype = ctypes.c_void_p
 
-
-def _with_context(act):
-    context = ctypes.c_void_p(_crypto.EVP_MD_CTX_new())
-    try:
-        return act(context)
-    finally:
-        _crypto.EVP_MD_CTX_free(context)
-
-
-class Signer:
-    """An Ed25519 key, from its seed of 32 bytes. Any thread."""
+class Signer(signing.Key):
+    """One who approves. Any thread."""
 
     def __init__(self, seed=None, name="signer"):
+        super().__init__(seed)
         self.name = name
-        self._key = ctypes.c_void_p(_crypto.EVP_PKEY_new_raw_private_key(
-            ED25519, None, seed or os.urandom(32), ctypes.c_size_t(32)))
-        public = ctypes.create_string_buffer(32)
-        size = ctypes.c_size_t(32)
-        _crypto.EVP_PKEY_get_raw_public_key(self._key, public, ctypes.byref(size))
-        self.public = public.raw
         self.id = ron.b3(self.public).removeprefix("b3:")[:16]
 
     @classmethod
     def load(cls, path):
-        """From a PKCS#8 PEM file: the seed is what its DER ends with."""
-        lines = pathlib.Path(path).read_text().splitlines()
-        return cls(base64.b64decode("".join(lines[1:-1]))[-32:], pathlib.Path(path).stem)
-
-    def sign(self, text):
-        signature, size = ctypes.create_string_buffer(64), ctypes.c_size_t(64)
-
-        def act(context):
-            assert _crypto.EVP_DigestSignInit(context, None, None, None, self._key) == 1
-            assert _crypto.EVP_DigestSign(context, signature, ctypes.byref(size), text,
-                                          ctypes.c_size_t(len(text))) == 1
-            return signature.raw
-
-        return _with_context(act)
+        """From a PKCS#8 PEM file."""
+        return cls(signing.seed_of(path), pathlib.Path(path).stem)
 
     def approval(self, text):
         """The body of an approval of that text."""
@@ -74,22 +41,7 @@ class Signer:
 
     def described(self, **more):
         """As a change of signers has it."""
-        return {"name": self.name, "public_key": base64.b64encode(self.public).decode(), **more}
-
-
-def verifies(public, text, signature):
-    key = ctypes.c_void_p(_crypto.EVP_PKEY_new_raw_public_key(ED25519, None, public,
-                                                              ctypes.c_size_t(32)))
-
-    def act(context):
-        _crypto.EVP_DigestVerifyInit(context, None, None, None, key)
-        return _crypto.EVP_DigestVerify(context, signature, ctypes.c_size_t(64), text,
-                                        ctypes.c_size_t(len(text))) == 1
-
-    try:
-        return _with_context(act)
-    finally:
-        _crypto.EVP_PKEY_free(key)
+        return {"name": self.name, "public_key": self.text, **more}
 
 
 def b3_all(pieces):
@@ -202,37 +154,16 @@ class Stream:
         return events
 
 
-class Server(ron.Process):
+class Server(service_case.Server):
     """One `ron registry` process, or `ron up`: in memory, or on disk in the directory `data`, which
     outlives it and has the keys of the signers."""
 
     def __init__(self, data=None, command="registry", sets=None, **more):
-        where = ["--data", data] if data else ["--amnesia"]
-        front = "svc-gateway" if command == "up" else "svc-registry"
         config = more.get("config")
-        super().__init__([command, *where], [front],
+        super().__init__("registry", data, command,
                          sets=dict(sets or {}) if config else {**QUIET, **(sets or {})}, **more)
         keys = pathlib.Path(data) / "keys" / "signers" if data else None
         self.signers = [Signer.load(path) for path in sorted(keys.glob("*.pem"))] if data else []
-
-    # Asking.
-
-    def ask(self, method, path, body=None, headers=(), auth=None, connection=None):
-        """`body` is bytes, or becomes JSON. With the operator's token unless `auth` says other
-        fields, or () for none."""
-        auth = (self.auth,) if auth is None else auth
-        if body is not None and not isinstance(body, bytes):
-            body = json.dumps(body).encode()
-        if method == "POST" and body is None:
-            body = b""
-        if connection is not None:
-            return connection.ask(method, path, [*auth, *headers], body)
-        with self.connect() as own:
-            return own.ask(method, path, [*auth, *headers], body)
-
-    def scoped(self, *scopes):
-        """The field of a caller who may do only this."""
-        return "Authorization", "Bearer " + ron.attenuate(self.token, "scope = " + ",".join(scopes))
 
     def propose(self, change, connection=None, **more):
         response = self.ask("POST", "/registry/proposals", {"change": change, **more},
@@ -283,11 +214,6 @@ class Server(ron.Process):
     def head(self):
         return self.ask("GET", "/registry/head", auth=()).json()
 
-    def get(self, path):
-        response = self.ask("GET", path)
-        assert response.status == 200, (path, response.status, response.body)
-        return response.json()
-
     def stream(self, after=None, **more):
         return Stream(str(self.uds) if self.uds else self.address, after, **more)
 
@@ -297,10 +223,6 @@ class Server(ron.Process):
             response = connection.ask("POST", "/admin/registry/checkpoint", [self.auth], b"")
             assert response.status == 200, (response.status, response.body)
             return response.json()
-
-    def readyz(self):
-        with self.connect() as connection:
-            return connection.ask("GET", "/readyz")
 
     # The whole log, looked at from outside.
 
@@ -358,7 +280,7 @@ class Quorum:
             text = (f"ron-registry/approval/v1\nlog {self.log}\nproposal {item['proposal']}\n"
                     f"payload {payload}\nexpires {expires}\n").encode()
             good = [each["signer"] for each in item["approvals"] if each["signer"] in self.keys
-                    and verifies(self.keys[each["signer"]], text, each["sig"])]
+                    and signing.verifies(self.keys[each["signer"]], text, each["sig"])]
             assert good == sorted(set(good)), f"approvals of version {item['version']}"
             assert len(good) >= self.threshold, f"no quorum at version {item['version']}"
         if change["kind"] in ("genesis", "signers"):
@@ -371,35 +293,8 @@ class Quorum:
                 del self.keys[each]
 
 
-class Case(unittest.TestCase):
-    """A directory of its own for each test, and servers on it, one after the other."""
+class Case(service_case.Case):
+    """A directory of its own for each test, and registries on it, one after the other."""
 
-    def setUp(self):
-        self.data = tempfile.mkdtemp(prefix="ron-e2e-data-")
-        self.addCleanup(shutil.rmtree, self.data, ignore_errors=True)
-
-    def start(self, sets=None, **more):
-        server = Server(self.data, sets={f"registry.{key}": value
-                                         for key, value in dict(sets or {}).items()}, **more)
-        self.addCleanup(server.close)
-        return server
-
-    def restart(self, server, **more):
-        self.assertEqual(server.stop(), 0)
-        server.close()
-        return self.start(**more)
-
-    def refused(self, response, status, code):
-        """Checks the envelope and returns its details."""
-        self.assertEqual((response.status, response.code), (status, code), response.body)
-        error = response.json()["error"]
-        self.assertEqual(set(error) - {"retry_after"}, {"code", "message", "corr_id", "details"})
-        self.assertRegex(error["corr_id"], ron.ULID)
-        return error["details"]
-
-    def moves(self, server, name, by, act, **labels):
-        """Runs `act` and waits until the metric has moved by exactly that much."""
-        before = server.metrics().value(name, **labels)
-        result = act()
-        server.wait_metric(name, before + by, **labels)
-        return result
+    service = "registry"
+    server_type = Server

@@ -28,10 +28,12 @@ BUFFERS = 16 * MIB  # more than sockets and one request may hold on the way
 
 
 def ask(server, text, timeout=ron.REPLY_S):
-    """Sends latin-1 text, says that there is no more, and reads all answers."""
+    """Sends latin-1 text that ends with `Connection: close`, or else says that there is no more, and
+    reads all answers. Who says so and waits for long counts as gone (peer_watch.h)."""
     with socket.create_connection(server.address, timeout=timeout) as client:
         client.sendall(text.encode("latin-1"))
-        client.shutdown(socket.SHUT_WR)
+        if "Connection: close" not in text:
+            client.shutdown(socket.SHUT_WR)
         received = b""
         while piece := client.recv(1 << 16):
             received += piece

@@ -12,6 +12,7 @@ import unittest
 import cbor
 import registry
 import ron
+import signing
 from registry import Case, region
 
 ACCEPT_CBOR = ("Accept", "application/cbor")
@@ -169,7 +170,7 @@ class Reads(Case):
         self.assertEqual(name, origin)
         key = base64.b64decode(packed)[1:]
         signature = base64.b64decode(signatures.split(" ")[2])[4:]
-        self.assertTrue(registry.verifies(key, (text + "\n").encode(), signature))
+        self.assertTrue(signing.verifies(key, (text + "\n").encode(), signature))
         # Tiles: hashes of leaves, and the entries themselves.
         leaves = self.get("/registry/tlog/tile/0/000.p/4")
         self.assertEqual(leaves.status, 200)

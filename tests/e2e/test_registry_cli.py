@@ -1,6 +1,7 @@
 """The commands of the registry against a real server: from the first start's keys to a version, its
 log and its proofs, with the commands and with curl and openssl alone; and what goes wrong."""
 
+import base64
 import http.server
 import json
 import os
@@ -234,6 +235,29 @@ class TheWayOfAChange(Case):
         with Liar(shown) as honest:
             self.run_ron("approve", identity, "--key", self.key("a"), "--yes", "--url", honest.url)
             self.assertEqual(honest.posted, 1)
+
+    def test_a_rotation_counts_the_old_and_the_new_signers(self):
+        dan = self.home / "dan.pem"
+        subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", dan], check=True)
+        public = subprocess.run(["openssl", "pkey", "-in", dan, "-pubout", "-outform", "DER"],
+                                capture_output=True, check=True).stdout[-32:]
+        signers = [{"name": each["name"], "public_key": each["public_key"]}
+                   for each in json.loads(self.curl("/registry/state"))["signers"]]
+        signers.append({"name": "dan", "public_key": base64.b64encode(public).decode()})
+        said = self.good("propose", "-", given=json.dumps(
+            {"change": {"kind": "signers", "threshold": 3, "signers": signers}}))
+        self.assertIn("\n0 of 2 from the old signers, 0 of 3 from the new ones, waits for", said)
+        self.assertIn("next, 2 of the old signers and 3 of the new ones, each with their own", said)
+        identity = re.search(r"(?m)^proposal ([0-9A-Z]{26})  ", said)[1]
+        for key, counted in ((dan, "0 of 2 from the old signers, 1 of 3 from the new ones"),
+                             (self.key("a"), "1 of 2 from the old signers, 2 of 3 from the new ones"),
+                             (self.key("b"), "2 of 2 from the old signers, 3 of 3 from the new ones")):
+            self.assertRegex(self.good("approve", identity, "--key", key, "--yes"),
+                             rf"(?m)^approved by [0-9a-f]{{16}}: {counted}$")
+            self.assertIn(f"{identity}  signers  {counted}  ", self.good("proposals"))
+        approvals = json.loads(self.curl(f"/registry/proposals/{identity}"))["approvals"]
+        self.assertEqual({each["name"] for each in approvals}, {"signer-a", "signer-b", "dan"})
+        self.assertRegex(self.good("commit", identity), rf"\Aversion 1  {HASH}\n\Z")
 
     def test_what_head_changed_can_be_undone(self):
         self.commit(EU)

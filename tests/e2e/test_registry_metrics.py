@@ -291,17 +291,10 @@ class Reload(Case):
                 **{key.replace("__", "."): value for key, value in keys.items()}}
         return "".join(f"{key} = {value}\n" for key, value in base.items())
 
-    def reload(self, server, text, verdict="configuration reloaded"):
-        before = len([line for line in server.logs() if line["msg"] == verdict])
-        server.config_path.write_text(text)
-        server.signal(signal.SIGHUP)
-        ron.wait_until(verdict, lambda: len(
-            [line for line in server.logs() if line["msg"] == verdict]) > before)
-
     def test_good_and_bad_files(self):
         server = self.start(config=self.text())
-        self.moves(server, "registry_reload_success_total", 1, lambda: self.reload(
-            server, self.text(registry__sse__max_streams=1, registry__proposals__ttl='"1m"')))
+        self.moves(server, "registry_reload_success_total", 1, lambda: server.reload(
+            self.text(registry__sse__max_streams=1, registry__proposals__ttl='"1m"')))
         with server.stream() as kept:
             ron.wait_until("one stream is the most", lambda: self.is_refused(server))
             for reason, text in (("parse", "registry = ["), ("invalid", self.text(
@@ -309,8 +302,8 @@ class Reload(Case):
                         registry__storage__segment_bytes='"1MiB"'))):
                 with self.subTest(reason):
                     self.moves(server, "registry_reload_fail_total", 1,
-                               lambda text=text: self.reload(
-                                   server, text, "reload refused, the old configuration stays"),
+                               lambda text=text: server.reload(
+                                   text, "reload refused, the old configuration stays"),
                                reason=reason)
                     self.assertTrue(self.is_refused(server))
             server.agree(region("x"))
@@ -330,7 +323,7 @@ class Reload(Case):
         server.fill(2)
         self.assertEqual(collector.spans, [])
         on = {"registry__otel__enabled": "true", "registry__otel__endpoint": f'"{collector.url}"'}
-        self.reload(server, self.text(**on))
+        server.reload(self.text(**on))
         response = server.ask("GET", "/registry/head")
         ron.wait_until("a span", lambda: collector.spans or server.head() and None)
         self.assertEqual(collector.paths, {("/v1/traces", "application/json")})
@@ -341,7 +334,7 @@ class Reload(Case):
         self.assertTrue(response.get("X-Corr-ID"))
         ron.wait_until("they are counted", lambda: server.metrics().value(
             "otel_spans_exported_total") >= 1)
-        self.reload(server, self.text())
+        server.reload(self.text())
         time.sleep(1.5)  # what was under way
         before = len(collector.spans)
         server.fill(2)

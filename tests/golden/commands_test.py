@@ -13,8 +13,9 @@ import tempfile
 import unittest
 
 OPTIONS = None
-COMMANDS = ("config", "doctor", "gateway", "get", "help", "key", "put", "registry", "rm", "stat", "storage", "token",
-            "topology", "up", "verify", "version")
+COMMANDS = ("config", "diff", "doctor", "gateway", "get", "help", "index", "key", "ls", "name", "providers", "put",
+            "registry", "resolve", "rm", "stat", "storage", "token", "topology", "up", "verify", "version")
+NAME = ("get", "history", "ls", "rm", "set")
 REGISTRY = ("approve", "commit", "head", "init", "log", "proof", "proposals", "propose", "show", "state",
             "supersede", "verify")
 
@@ -53,8 +54,10 @@ class Commands(unittest.TestCase):
     def test_what_there_is_no_command_for_is_answered_with_those_there_are(self):
         there_are = ", ".join(COMMANDS)
         self.assertTrue(self.refused(2).startswith("say what to do: " + there_are))
-        self.assertEqual(self.refused(2, "index"),
-                         "no command 'index' in this build; there are " + there_are)
+        self.assertEqual(self.refused(2, "edge"),
+                         "no command 'edge' in this build; there are " + there_are)
+        self.assertIn("no command 'name hist' in this build", self.refused(2, "name", "hist"))
+        self.assertIn("name needs a command: get, history, ls, rm, set", self.refused(2, "name"))
         self.assertIn("no command 'registry hed' in this build (did you mean head?); there are "
                       "approve, commit, head, init, log", self.refused(2, "registry", "hed"))
         self.assertIn("did you mean storage?", self.refused(2, "stroage"))
@@ -83,6 +86,7 @@ class Commands(unittest.TestCase):
         for command in (["put"], ["get"], ["stat"], ["rm"], ["verify"], ["up"], ["storage"], ["token", "mint"], ["token", "attenuate"],
                         ["token", "inspect"], ["key", "gen"], ["key", "show"], ["config", "check"],
                         ["config", "show"], ["topology"], ["doctor"], ["registry"],
+                        ["ls"], ["diff"], ["resolve"], ["providers"], *(["name", name] for name in NAME),
                         *(["registry", name] for name in REGISTRY)):
             text = self.answer(*command, "--help")
             self.assertIn("ron " + " ".join(command), text.split("Example", 1)[1], command)

@@ -21,19 +21,34 @@ using namespace std::chrono_literals;
 
 using Names = std::set<std::string_view>;
 
-// Appear with their first count.
-const Names kOnFirstUse = {"http_requests_total", "storage_reload_fail_total",
-                           "registry_reload_fail_total", "gateway_reload_fail_total"};
+// Appear with their first count, or only where storage has an index to tell, or the index a DHT to
+// ask.
+const Names kOnFirstUse = {"http_requests_total",
+                           "storage_reload_fail_total",
+                           "registry_reload_fail_total",
+                           "index_reload_fail_total",
+                           "gateway_reload_fail_total",
+                           "index_values_skipped_total",
+                           "storage_announce_backlog",
+                           "storage_announce_failures_total",
+                           "storage_announce_lag_seconds",
+                           "storage_announce_stale_total",
+                           "storage_announce_wait_seconds",
+                           "storage_announced_total",
+                           "storage_withdrawals_lost_total",
+                           "storage_withdrawn_total"};
 
 // Every service, started and stopped on a simulated machine, as far as a metric can tell.
 class LiveServices {
  public:
   LiveServices() : logs_({.unix_ms = [this] { return world_.unix_ms(); }}) {
     config::Inputs inputs;
-    inputs.flags = {"storage.amnesia=true", "registry.amnesia=true"};
-    // Its groups have metrics of their own.
+    inputs.flags = {"storage.amnesia=true", "registry.amnesia=true", "index.amnesia=true"};
+    // Those they ask have metrics of their own.
     inputs.file_name = "ron.toml";
-    inputs.file_text = "[[gateway.routes]]\nprefix = \"/\"\nupstream = \"http://127.0.0.1:1\"\n";
+    inputs.file_text =
+        "[[gateway.routes]]\nprefix = \"/\"\nupstream = \"http://127.0.0.1:1\"\n"
+        "[index]\npeers = [\"http://127.0.0.1:1\"]\n";
     config_ = config::load(app::schema(), inputs).value();
     keyring_ = app::load_keyring(*config_->get(kit::auth_section()), node_.host().random,
                                  world_.unix_ms() / 1000)

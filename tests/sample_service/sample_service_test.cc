@@ -286,7 +286,8 @@ TEST_F(SampleService, AFullQueueIsToldAtOnce) {
   EXPECT_EQ(answers[2].status, 429);
   EXPECT_NE(answers[2].body.find(R"("code":"Busy")"), std::string::npos);
   EXPECT_EQ(answers[2].retry_after, "1");
-  EXPECT_EQ(metric(R"(busy_rejections_total{service="svc-sample",endpoint="POST /echo"})"), 1);
+  const std::string labels = R"(service="svc-sample",endpoint="POST /echo",route="POST /echo")";
+  EXPECT_EQ(metric("busy_rejections_total{" + labels + "}"), 1);
   run_until([&] { return answers[0].done && answers[1].done; });
   EXPECT_EQ(answers[0].status, 200);
   EXPECT_EQ(answers[1].status, 200);

@@ -54,6 +54,8 @@ FileStamp stamp_of(const struct stat& status) noexcept {
           status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
 }
 
+bool is_executable(const struct stat& status) noexcept { return (status.st_mode & S_IXUSR) != 0; }
+
 // Bytes read until the buffer is full or the file ends; -1 with errno set.
 ssize_t read_full(int fd, base::MutableBytes into) noexcept {
   std::size_t size = 0;
@@ -140,13 +142,20 @@ base::Result<PathLock> PathLock::directory(const std::string& path) {
 base::Result<FileFacts> file_facts(const std::string& path) {
   struct stat status{};
   if (lstat(path.c_str(), &status) != 0) return failed("cannot read", path);
-  return FileFacts{kind_of(status.st_mode), stamp_of(status)};
+  return FileFacts{kind_of(status.st_mode), stamp_of(status), is_executable(status)};
 }
 
 base::Result<FileFacts> target_facts(const std::string& path) {
   struct stat status{};
   if (stat(path.c_str(), &status) != 0) return failed("cannot read", path);
-  return FileFacts{kind_of(status.st_mode), stamp_of(status)};
+  return FileFacts{kind_of(status.st_mode), stamp_of(status), is_executable(status)};
+}
+
+base::Result<std::string> read_link(const std::string& path) {
+  std::array<char, PATH_MAX> target{};
+  const ssize_t size = readlink(path.c_str(), target.data(), target.size());
+  if (size < 0) return failed("cannot read", path);
+  return std::string(target.data(), static_cast<std::size_t>(size));
 }
 
 base::Result<std::string> real_path(const std::string& path) {
@@ -181,7 +190,7 @@ base::Result<LoadedFile> load_file(const std::string& path, std::size_t cap_byte
   const Descriptor file(opened.fd);
   struct stat before{};
   if (fstat(file.get(), &before) != 0) return failed("cannot read", path);
-  LoadedFile loaded{stamp_of(before), {}};
+  LoadedFile loaded{stamp_of(before), {}, is_executable(before)};
   if (loaded.stamp.bytes > cap_bytes) return loaded;
   base::Buffer bytes(static_cast<std::size_t>(loaded.stamp.bytes) + 1);
   const ssize_t size = read_full(file.get(), bytes.span());
@@ -258,11 +267,16 @@ base::Result<OutputTarget> output_target(const std::string& path) {
 }
 
 base::Result<void> check_replaceable(const std::string& path, bool force) {
-  const auto in_the_way = [&path](const char* what) {
-    return base::fail(base::Code::PreconditionFailed, "'" + path + "' " + what);
+  return check_replaceable_at(AT_FDCWD, path, path, force);
+}
+
+base::Result<void> check_replaceable_at(int directory, const std::string& name,
+                                        std::string_view shown, bool force) {
+  const auto in_the_way = [shown](const char* what) {
+    return base::fail(base::Code::PreconditionFailed, "'" + std::string(shown) + "' " + what);
   };
   struct stat status{};
-  if (lstat(path.c_str(), &status) != 0) return {};
+  if (fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return {};
   if (S_ISDIR(status.st_mode)) return in_the_way("is a directory");
   if (S_ISLNK(status.st_mode)) {
     if (force) return {};
@@ -271,7 +285,7 @@ base::Result<void> check_replaceable(const std::string& path, bool force) {
   if (!S_ISREG(status.st_mode)) return in_the_way("is not a regular file");
   if (force) return {};
   const bool no_writer = (status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0;
-  if (no_writer || faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) {
+  if (no_writer || faccessat(directory, name.c_str(), W_OK, AT_EACCESS) != 0) {
     return in_the_way("is read-only; --force replaces it");
   }
   if (status.st_nlink > 1) {
@@ -295,11 +309,14 @@ base::Result<void> publish_file(const std::string& draft, const std::string& pat
   return {};
 }
 
-base::Result<void> make_public_directories(const std::string& path) {
-  constexpr mode_t kMode = 0777;
+base::Result<void> make_public_directories(const std::string& path, unsigned file_mode) {
   for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
-    if (mkdir(part.c_str(), kMode) != 0) {
+    const bool is_ours = mkdir(part.c_str(), S_IRWXU) == 0;
+    if (is_ours && chmod(part.c_str(), directory_mode(file_mode)) != 0) {
+      return failed("cannot set the mode of", part);
+    }
+    if (!is_ours) {
       const int error = errno;
       struct stat status{};
       const bool there = stat(part.c_str(), &status) == 0 && S_ISDIR(status.st_mode);

@@ -28,12 +28,15 @@ struct FileStamp {
 struct FileFacts {
   FileKind kind = FileKind::Other;
   FileStamp stamp;
+  bool executable = false;  // by its owner
 };
 
 // Of the link itself where the path ends in one.
 base::Result<FileFacts> file_facts(const std::string& path);
 // Of what the link leads to.
 base::Result<FileFacts> target_facts(const std::string& path);
+// Where the link at `path` leads, as it says itself.
+base::Result<std::string> read_link(const std::string& path);
 // Absolute, without links; the file must be there.
 base::Result<std::string> real_path(const std::string& path);
 
@@ -49,6 +52,7 @@ base::Result<std::vector<LocalEntry>> list_local(const std::string& path);
 struct LoadedFile {
   FileStamp stamp;
   base::Buffer bytes;
+  bool executable = false;
 };
 base::Result<LoadedFile> load_file(const std::string& path, std::size_t cap_bytes);
 
@@ -93,11 +97,18 @@ base::Result<OutputTarget> output_target(const std::string& path);
 // Whether publish_file() may put another file there: PreconditionFailed says what is in the way.
 // `force` leaves links, read-only files and other names of the same file behind.
 base::Result<void> check_replaceable(const std::string& path, bool force);
+// The same of a name in an open directory; `shown` is for the error.
+base::Result<void> check_replaceable_at(int directory, const std::string& name,
+                                        std::string_view shown, bool force);
 // Gives a finished file its name. A regular file that has it is replaced and leaves its permissions
 // and, where that is allowed, its owner; otherwise the mode is `mode`.
 base::Result<void> publish_file(const std::string& draft, const std::string& path, unsigned mode);
-// The directory and its missing parents, as mkdir -p makes them.
-base::Result<void> make_public_directories(const std::string& path);
+// Of a directory beside files of that mode: whoever may read them may look into it.
+[[nodiscard]] constexpr unsigned directory_mode(unsigned file_mode) noexcept {
+  return file_mode | 0700U | ((file_mode & 0444U) >> 2U);
+}
+// The directory and its missing parents, as mkdir -p makes them, for files of that mode.
+base::Result<void> make_public_directories(const std::string& path, unsigned file_mode);
 // Everything written to the file system that holds `path` is on the medium when this returns.
 base::Result<void> sync_file_system(const std::string& path);
 

@@ -66,11 +66,11 @@ TEST_F(LocalFiles, ListsNamesInOrderWithTheirKinds) {
 }
 
 TEST_F(LocalFiles, MakesDirectoriesWithTheirParentsOnce) {
-  EXPECT_TRUE(make_public_directories(path("x/y/z")));
-  EXPECT_TRUE(make_public_directories(path("x/y/z")));
+  EXPECT_TRUE(make_public_directories(path("x/y/z"), 0644));
+  EXPECT_TRUE(make_public_directories(path("x/y/z"), 0644));
   EXPECT_EQ(file_facts(path("x/y/z"))->kind, FileKind::Directory);
   write("file", "");
-  EXPECT_FALSE(make_public_directories(path("file/below")));
+  EXPECT_FALSE(make_public_directories(path("file/below"), 0644));
   EXPECT_TRUE(sync_file_system(path("x")));
 }
 

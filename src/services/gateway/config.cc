@@ -178,6 +178,13 @@ RouteConfig to_service(std::string prefix, const std::string& service) {
   return route;
 }
 
+// Who is known there may announce without a capability: that is for svc-index to say.
+RouteConfig to_providers() {
+  RouteConfig route = to_service("/providers", "index");
+  route.is_open = true;
+  return route;
+}
+
 }  // namespace
 
 runtime::BreakerPolicy BreakerConfig::policy() const noexcept {
@@ -191,7 +198,7 @@ runtime::BreakerPolicy BreakerConfig::policy() const noexcept {
 const std::vector<RouteConfig>& default_routes() {
   static const std::vector<RouteConfig> routes = {
       to_service("/o", "storage"),     to_service("/uploads", "storage"),
-      to_service("/resolve", "index"), to_service("/providers", "index"),
+      to_service("/resolve", "index"), to_providers(),
       to_service("/names", "index"),   to_service("/registry", "registry"),
       to_service("/edge", "edge"),
   };

@@ -46,9 +46,14 @@ Task<base::Result<>> Life::start() {
     const auto endpoints = co_await service->start();
     if (!endpoints) co_return base::fail(endpoints.error());
     ++started_;
-    if (service->listens()) hooks_.on_listening(*service, *endpoints);
+    if (service->listens()) listening(*service, *endpoints);
   }
   co_return base::Result<>();
+}
+
+void Life::listening(Service& service, const Endpoints& at) {
+  hooks_.on_listening(service, at);
+  for (Service* const one : services_) one->on_front(service, at);
 }
 
 // The first signal drains, the second aborts.
@@ -84,7 +89,7 @@ Task<void> Life::reload() {
   }
   for (Service* const service : services_) {
     const Endpoints endpoints = co_await service->adopt(next->reloaded, next->credentials);
-    if (service->listens()) hooks_.on_listening(*service, endpoints);
+    if (service->listens()) listening(*service, endpoints);
   }
   hooks_.on_reload(nullptr);
 }

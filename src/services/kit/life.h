@@ -56,6 +56,8 @@ class Life {
   platform::Task<void> stop();
   void terminate();
   void refuse(const config::ReloadRefused& why);
+  // Tells the owner and every service.
+  void listening(Service& service, const Endpoints& at);
 
   platform::Signals& signals_;
   const std::vector<Service*> services_;

@@ -78,6 +78,10 @@ class Service {
   // only when that one is. It outlives this one.
   virtual void show(Service& neighbour) = 0;
 
+  // The process can be reached, through the service in front, which may be this one; and again
+  // after it has moved. On cores[0].
+  virtual void on_front(const Service& front, const Endpoints& at) = 0;
+
   // A request that another service of the process hands on (http/server.h). Cancel-safe.
   virtual platform::Task<http::Response> call(const http::Request* from) = 0;
 
@@ -92,5 +96,9 @@ class Service {
   [[nodiscard]] virtual Credentials credentials() const = 0;
   [[nodiscard]] virtual observe::Log log() const = 0;
 };
+
+// Where clients reach what listens there: `http://127.0.0.1:8080`, or https with a certificate.
+// Empty for one that listens on every address: which of them others can use is not known here.
+std::string url_of(const Service& service, const Endpoints& at);
 
 }  // namespace ron::kit

@@ -19,6 +19,11 @@ observe::Log access_log(observe::LogHub* hub, runtime::Meters& meters) {
 
 }  // namespace
 
+std::string url_of(const Service& service, const Endpoints& at) {
+  if (at.bind.is_wildcard()) return "";
+  return (service.credentials().tls ? "https://" : "http://") + at.bind.text();
+}
+
 ServiceBase::ServiceBase(ServiceParts parts, const ServiceKind& kind)
     : host_(parts.host),
       kind_(kind),

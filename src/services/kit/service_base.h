@@ -51,6 +51,7 @@ class ServiceBase : public Service {
   platform::Task<http::Response> call(const http::Request* from) final {
     return listeners_.call(from);
   }
+  void on_front(const Service&, const Endpoints&) override {}
   void add_operator_routes(http::Router&) override {}
   [[nodiscard]] Readiness readiness_now() const final;
   [[nodiscard]] runtime::Meters& meters() noexcept final { return meters_; }
@@ -94,7 +95,7 @@ class ServiceBase : public Service {
   void start_auditor(runtime::Broadcast<Event>& events, Tell<Event> tell) {
     start_task(kAuditorTask, *host_.cores[0],
                [this, &events, tell = std::move(tell)](runtime::Shutdown stop) {
-                 return audit(&events, log_, tell, std::move(stop));
+                 return audit(&events, &host_.clock, log_, tell, std::move(stop));
                });
   }
   void add_gauge(const runtime::MetricDecl& decl, std::function<std::uint64_t()> read);

@@ -105,17 +105,26 @@ class WorkQueue {
     }
   }
 
-  // For a worker that does several jobs at once: the next one that somebody waits for, if there is
-  // one. Never waits.
+  // For a worker that does several jobs at once: the first of them; nothing once a stop is
+  // requested and nothing is queued. Cancel-safe.
+  platform::Task<std::optional<Job>> take(runtime::Shutdown shutdown, std::size_t lane = 0) {
+    auto job = co_await jobs_.recv_or_stop(std::move(shutdown), lane);
+    if (!job) co_return std::nullopt;
+    co_return std::move(*job);
+  }
+  // And the next one that somebody waits for, if there is one. Never waits.
   std::optional<Job> try_take(std::size_t lane = 0) {
     for (;;) {
       std::optional<Job> job = jobs_.try_recv(lane);
-      if (!job || !std::visit([](auto& one) { return one.reply->abandoned(); }, *job)) return job;
+      if (!job || !std::visit([](auto& one) { return is_abandoned(one); }, *job)) return job;
       left_queued_.add();
     }
   }
   // Called after a job was queued, on the executor that did. Set before the queue is used.
   void on_queued(std::function<void()> tell) { on_queued_ = std::move(tell); }
+
+  // Nobody takes jobs any more: whoever asks hears that the server is shutting down.
+  void close() noexcept { jobs_.close(); }
 
   // Busy, counted, if a job would be refused now.
   base::Result<void> check_room() {
@@ -126,10 +135,17 @@ class WorkQueue {
   [[nodiscard]] std::size_t capacity() const noexcept { return jobs_.capacity(); }
 
  private:
+  // Nobody waits for it any more. Nobody ever did for a job that says so by `kUnwatched`.
+  template <class J>
+  static bool is_abandoned(const J& job) {
+    if constexpr (requires { J::kUnwatched; }) return false;
+    return job.reply->abandoned();
+  }
+
   // Work that need not wait is over before anyone could leave.
   template <class J, class Run>
   platform::Task<void> attend(J job, Run* run) {
-    if (job.reply->abandoned()) {
+    if (is_abandoned(job)) {
       left_queued_.add();
       co_return;
     }

@@ -1,7 +1,7 @@
 #include "services/registry/admin_routes.h"
 
+#include "services/kit/documents.h"
 #include "services/kit/handlers.h"
-#include "services/registry/documents.h"
 
 namespace ron::registry {
 namespace {
@@ -9,6 +9,7 @@ namespace {
 using base::Value;
 using http::Request;
 using http::Response;
+using kit::document;
 using platform::Task;
 
 // Signs one that covers HEAD, unless there is one.

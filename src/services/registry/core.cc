@@ -265,6 +265,8 @@ Task<void> Core::run_verifier(runtime::Shutdown shutdown) {
 // What it misses does not matter: HEAD is what counts.
 Task<void> Core::run_publisher(runtime::Shutdown shutdown) {
   auto committed = committed_.subscribe("publisher");
+  // After a restart: of what was committed meanwhile.
+  updated_.set(views_.head()->head);
   for (;;) {
     const auto received = co_await committed.recv_or_stop(shutdown);
     if (!received) co_return;

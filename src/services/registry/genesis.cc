@@ -1,9 +1,9 @@
 #include "services/registry/genesis.h"
 
-#include <array>
 #include <utility>
 #include <vector>
 
+#include "services/kit/key_file.h"
 #include "volume/files.h"
 
 namespace ron::registry {
@@ -13,20 +13,6 @@ using base::Code;
 using base::fail;
 using base::Result;
 using platform::Task;
-
-Result<auth::SigningKey> new_key(platform::Random& random) {
-  std::array<std::byte, auth::SigningKey::kSeedBytes> seed{};
-  random.fill(seed);
-  return auth::SigningKey::from_seed(seed);
-}
-
-Task<Result<std::string>> read_text(platform::Disk* disk, std::string path) {
-  auto file = co_await disk->open(path, {platform::OpenMode::ReadExisting, false});
-  if (!file) co_return fail(file.error().code, path + ": " + file.error().message);
-  auto bytes = co_await (*file)->read_at(0, base::Buffer(auth::kMaxPemBytes));
-  if (!bytes) co_return fail(bytes.error().code, path + ": " + bytes.error().message);
-  co_return std::string(base::as_text(bytes->view()));
-}
 
 Task<Result<void>> write_text(platform::Disk* disk, std::string directory, std::string name,
                               std::string text) {
@@ -40,14 +26,14 @@ std::string signer_name(std::size_t index) {
 // The public file comes last: where it is, both are.
 Task<Result<chain::Signer>> load_or_make(platform::Disk* disk, platform::Random* random,
                                          std::string directory, std::string name) {
-  const auto text = co_await read_text(disk, directory + "/" + name + ".pub");
+  const auto text = co_await kit::read_small_text(disk, directory + "/" + name + ".pub");
   if (text) {
     const auto key = auth::parse_public_key(*text);
     if (!key) co_return fail(key.error().code, name + ".pub: " + key.error().message);
     co_return chain::make_signer(std::move(name), *key);
   }
   if (text.error().code != Code::NotFound) co_return fail(text.error());
-  const auto key = new_key(*random);
+  const auto key = kit::new_signing_key(*random);
   if (!key) co_return fail(key.error());
   auto secret = key->pem();
   if (!secret) co_return fail(secret.error());
@@ -64,21 +50,7 @@ Task<Result<chain::Signer>> load_or_make(platform::Disk* disk, platform::Random*
 
 Task<Result<auth::SigningKey>> load_checkpoint_key(platform::Disk* disk, platform::Random* random,
                                                    std::string directory) {
-  const std::string name(kCheckpointKeyName);
-  const auto text = co_await read_text(disk, directory + "/" + name);
-  if (text) {
-    auto key = auth::SigningKey::from_pem(*text);
-    if (!key) co_return fail(key.error().code, directory + "/" + name + ": " + key.error().message);
-    co_return std::move(*key);
-  }
-  if (text.error().code != Code::NotFound) co_return fail(text.error());
-  auto key = new_key(*random);
-  if (!key) co_return fail(key.error());
-  auto secret = key->pem();
-  if (!secret) co_return fail(secret.error());
-  auto written = co_await write_text(disk, directory, name, std::move(*secret));
-  if (!written) co_return fail(std::move(written.error()));
-  co_return std::move(*key);
+  return kit::load_or_make_key(disk, random, std::move(directory), std::string(kCheckpointKeyName));
 }
 
 Task<Result<chain::SignerSet>> make_first_signers(platform::Disk* disk, platform::Random* random,
@@ -100,7 +72,7 @@ Task<Result<chain::SignerSet>> make_first_signers(platform::Disk* disk, platform
 Result<chain::SignerSet> make_lost_signers(platform::Random& random) {
   std::vector<chain::Signer> signers;
   for (std::size_t i = 0; i < kFirstSigners; ++i) {
-    const auto key = new_key(random);
+    const auto key = kit::new_signing_key(random);
     if (!key) return fail(key.error());
     signers.push_back(chain::make_signer(signer_name(i), key->public_key()));
   }

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/encoding.h"
+#include "services/kit/documents.h"
 #include "services/kit/handlers.h"
-#include "services/registry/documents.h"
 #include "services/registry/routes.h"
 
 namespace ron::registry {
@@ -17,7 +17,12 @@ using base::Value;
 using http::Method;
 using http::Request;
 using http::Response;
+using kit::document;
+using kit::Lasting;
+using kit::parse_number;
+using kit::query_number;
 using kit::refuse;
+using kit::tagged_document;
 using platform::Task;
 
 constexpr std::uint64_t kMostVersions = 1000;

@@ -8,9 +8,9 @@
 #include "base/json.h"
 #include "base/rfc3339.h"
 #include "chain/fields.h"
+#include "services/kit/documents.h"
 #include "services/kit/handlers.h"
 #include "services/registry/difference.h"
-#include "services/registry/documents.h"
 #include "services/registry/routes.h"
 
 namespace ron::registry {
@@ -25,7 +25,10 @@ using base::Value;
 using http::Method;
 using http::Request;
 using http::Response;
+using kit::document;
+using kit::read_document;
 using kit::refuse;
+using kit::wants_cbor;
 using platform::Task;
 
 Origin origin_of(const Request& request) { return {request.corr_id, request.token}; }
@@ -46,25 +49,46 @@ Value::Map proposal_value(const Core& core, const Proposal& proposal) {
            })}};
 }
 
+// Where others will decide: enough of them have to agree as well.
+void add_both(Value::Map& to, const chain::Tally& tally) {
+  if (tally.need_new == 0) return;
+  to.emplace("have", tally.have);
+  to.emplace("have_new", tally.have_new);
+  to.emplace("need_new", tally.need_new);
+}
+
+// Of one who decides now, or who will if the change still fits.
+Value name_of(const chain::State& state, const chain::Change& change, bool fits,
+              std::string_view id) {
+  if (fits) {
+    const auto signer = state.signer_of(change, id);
+    return signer ? Value(signer->name) : Value();
+  }
+  const chain::Signer* const signer = state.governance().set.find(id);
+  return signer != nullptr ? Value(signer->name) : Value();
+}
+
 // With the approvals so far, and what would change.
 Value details_value(const Core& core, const chain::State& state, const Proposal& proposal,
                     std::int64_t now_ms) {
   const Proposed& what = *proposal.what;
+  const chain::Change& change = what.parsed.change;
+  const bool fits = state.check(what.parsed).has_value();
   Value::Array approvals;
   for (const chain::Approval& approval : proposal.approvals) {
-    const auto signer = state.governance().set.find(approval.signer);
     approvals.emplace_back(Value::Map{{"signer", approval.signer},
-                                      {"name", signer != nullptr ? Value(signer->name) : Value()},
+                                      {"name", name_of(state, change, fits, approval.signer)},
                                       {"signature", base::to_base64(approval.signature)}});
   }
   Value::Map map = proposal_value(core, proposal);
-  const bool fits = state.check(what.parsed).has_value();
-  const bool is_ready =
-      fits && state.tally(what.parsed.change, proposal.approvals, now_ms).is_quorum();
-  map.emplace("kind", what.parsed.change.kind());
+  const chain::Tally tally =
+      fits ? state.tally(change, proposal.approvals, now_ms) : chain::Tally();
+  const bool is_ready = fits && tally.is_quorum();
+  map.emplace("kind", change.kind());
   map.emplace("payload", base::decode_cbor(base::as_bytes(what.payload)).value_or(Value()));
   map.emplace("payload_cbor", Value(base::as_bytes(what.payload)));  // what payload_b3 is of
   map.emplace("approvals", std::move(approvals));
+  add_both(map, tally);
   map.emplace("ready", is_ready);
   map.emplace("fits_head", fits);
   map.emplace("difference", difference(state, what.parsed));
@@ -159,12 +183,7 @@ Task<Response> approve(Core* core, Request* request) {
   const chain::Tally& tally = approved->tally;
   Value::Map answer{
       {"approvals", approved->approvals}, {"threshold", tally.need}, {"ready", tally.is_quorum()}};
-  // Others will decide: enough of them have to agree as well.
-  if (tally.need_new != 0) {
-    answer.emplace("have", tally.have);
-    answer.emplace("have_new", tally.have_new);
-    answer.emplace("need_new", tally.need_new);
-  }
+  add_both(answer, tally);
   co_return document(*request, 200, std::move(answer));
 }
 

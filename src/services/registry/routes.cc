@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "http/conditional.h"
+#include "services/kit/documents.h"
 #include "services/kit/handlers.h"
-#include "services/registry/documents.h"
 #include "services/registry/stream.h"
 
 namespace ron::registry {
@@ -17,7 +17,11 @@ using base::Code;
 using http::Method;
 using http::Request;
 using http::Response;
+using kit::Lasting;
+using kit::parse_number;
 using kit::refuse;
+using kit::tagged_document;
+using kit::wants_cbor;
 using platform::Task;
 
 // From memory, without a copy.

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "platform/memory_disk.h"
-#include "services/kit/capability_gate.h"
+#include "services/kit/key_file.h"
 #include "services/registry/admin_routes.h"
 #include "services/registry/metric_names.h"
 #include "services/registry/wires.h"
@@ -14,10 +14,8 @@ namespace {
 // What is kept in memory at most in amnesia mode.
 constexpr std::uint64_t kAmnesiaBytes = 256 * base::kMiB;
 
-// The process's keys stand beside the services' directories, unless they are configured elsewhere.
 std::unique_ptr<kit::Service> make(kit::ServiceParts parts, std::string directory) {
-  std::string keys = parts.config->get(kit::auth_section())->keys_dir;
-  if (keys.empty()) keys = directory.substr(0, directory.rfind('/') + 1) + "keys";
+  std::string keys = kit::keys_directory(*parts.config, directory);
   return std::make_unique<Service>(std::move(parts),
                                    Directories{std::move(directory), std::move(keys)});
 }

@@ -1,11 +1,11 @@
 #include "services/registry/store.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "chain/genesis.h"
 #include "chain/proof.h"
+#include "services/kit/key_file.h"
 #include "services/registry/genesis.h"
 #include "services/registry/wires.h"
 #include "volume/files.h"
@@ -121,9 +121,7 @@ Task<Result<void>> Store::load_key() {
     key_ = std::move(*key);
     co_return Result<void>();
   }
-  std::array<std::byte, auth::SigningKey::kSeedBytes> seed{};
-  host_.random.fill(seed);
-  auto key = auth::SigningKey::from_seed(seed);
+  auto key = kit::new_signing_key(host_.random);
   if (!key) co_return fail(std::move(key.error()));
   key_ = std::move(*key);
   co_return Result<void>();

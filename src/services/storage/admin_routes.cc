@@ -129,10 +129,10 @@ void write_volume(base::JsonWriter& json, volume::Volume& volume) {
 }
 
 void write_memory(base::JsonWriter& json, const StorageConfig& config, std::size_t cores) {
-  const std::vector<Addend> budget = memory_budget(config, cores);
-  json.key("memory").begin_object().key("most_bytes").value(total_bytes(budget));
+  const std::vector<kit::Addend> budget = memory_budget(config, cores);
+  json.key("memory").begin_object().key("most_bytes").value(kit::total_bytes(budget));
   json.key("addends").begin_array();
-  for (const Addend& addend : budget) {
+  for (const kit::Addend& addend : budget) {
     json.begin_object().key("what").value(addend.what).key("count").value(addend.count);
     json.key("each_bytes").value(addend.each_bytes).key("bytes").value(addend.bytes());
     json.end_object();

@@ -1,15 +1,13 @@
 #include "services/storage/budget.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "auth/caveat.h"
 #include "base/buffer.h"
-#include "http/decode_guard.h"
-#include "http/wire.h"
 #include "observe/log.h"
 #include "platform/blocking.h"
-#include "platform/tls.h"
 #include "services/storage/core.h"
 #include "volume/options.h"
 
@@ -18,14 +16,6 @@ namespace {
 
 // Both listeners have the section's connection limits.
 constexpr std::uint64_t kListeners = 2;
-// A busy connection: the head it works on and the buffer it reads a body with, and below that the
-// request's state and coroutine frames, rounded up.
-constexpr std::uint64_t kRequestStateBytes = 16 * base::kKiB;
-constexpr std::uint64_t kConnectionBytes = 2 * http::ReadBuffer::kBytes + kRequestStateBytes;
-// Cores of the operators' listener, which has decoders of its own.
-constexpr std::uint64_t kAdminCores = 1;
-// A body in chunks and a decoded one grow by doubling and are copied once to their final size.
-constexpr std::uint64_t kBodyGrowth = 3;
 // A waiting job besides its body, which is counted with the requests in flight; each lane has a
 // place for every one.
 constexpr std::uint64_t kWorkItemBytes = kWorkLanes * sizeof(std::optional<Job>);
@@ -48,23 +38,12 @@ constexpr std::uint64_t kDescriptorsOfProcess = 32;
 
 }  // namespace
 
-std::vector<Addend> memory_budget(const StorageConfig& config, std::size_t cores) {
+std::vector<kit::Addend> memory_budget(const StorageConfig& config, std::size_t cores) {
   const http::ServerSettings& server = config.server;
-  const std::uint64_t decode_cap = server.decode_abs_cap_bytes.bytes;
-  const std::uint64_t decoded =
-      std::min(decode_cap, server.max_body_bytes.bytes * server.decode_ratio_max);
-  std::vector<Addend> sum = {
+  std::vector<kit::Addend> sum = {
       {"objects (storage.cache_bytes)", 1, config.cache_bytes.bytes},
       {"room lost in partly used blocks of large objects (storage.cache_bytes)", 1,
        config.cache_bytes.bytes},
-      {"bodies (storage.server.max_inflight, storage.limits.max_body_bytes, "
-       "storage.limits.decode_abs_cap_bytes)",
-       server.max_inflight, std::max(kBodyGrowth * server.max_body_bytes.bytes, decoded)},
-      {"bodies being decoded, and their decoders (--cores, storage.limits.decode_abs_cap_bytes)",
-       (cores + kAdminCores) * http::kDecodersPerCore,
-       kBodyGrowth * decoded + http::decoder_bytes(decode_cap) + http::DecodeGuard::kPieceBytes},
-      {"connections (storage.max_conns, both listeners)", kListeners * server.max_conns,
-       kConnectionBytes},
       {"work queue (storage.channels.work)", config.work_capacity, kWorkItemBytes},
       {"open uploads (storage.uploads.max_open)", config.uploads.max_open, kOpenUploadBytes},
       {"events (storage.channels.events)", config.events_capacity,
@@ -74,10 +53,7 @@ std::vector<Addend> memory_budget(const StorageConfig& config, std::size_t cores
        base::Buffer::kKeptBytes},
       {"log queues", kLogQueues * kLogBuffers, observe::kLogQueueBytes},
   };
-  if (config.tls.enabled()) {
-    sum.push_back({"TLS (storage.tls.cert_path, storage.max_conns, both listeners)",
-                   kListeners * server.max_conns, platform::kTlsStreamBytes});
-  }
+  std::ranges::move(kit::listener_budget("storage", config, cores), std::back_inserter(sum));
   if (config.amnesia) {
     sum.push_back({"commits that can be repeated", kRememberedCommits, kOpenUploadBytes});
     return sum;
@@ -103,12 +79,6 @@ std::vector<Addend> memory_budget(const StorageConfig& config, std::size_t cores
   sum.push_back({"fingerprints of what was hashed (storage.fingerprint_bytes, storage.data_dirs)",
                  volumes, config.fingerprint_bytes.bytes});
   return sum;
-}
-
-std::uint64_t total_bytes(const std::vector<Addend>& budget) noexcept {
-  std::uint64_t total = 0;
-  for (const Addend& addend : budget) total += addend.bytes();
-  return total;
 }
 
 std::uint64_t descriptors_needed(const StorageConfig& config, std::size_t cores) noexcept {

@@ -10,6 +10,9 @@
 namespace ron::storage {
 namespace {
 
+using kit::Addend;
+using kit::total_bytes;
+
 std::shared_ptr<const StorageConfig> loaded(const std::vector<std::string>& flags) {
   config::Schema schema;
   schema.add(storage_section());

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "catalog/provider_record.h"
+#include "http/upstream_address.h"
 #include "services/storage/wires.h"
 
 namespace ron::storage {
@@ -57,6 +59,36 @@ config::Group<ScrubConfig> scrub_keys() {
                                "a check of everything begins this long after the last one")};
 }
 
+config::Group<AnnounceConfig> announce_keys() {
+  using C = AnnounceConfig;
+  config::Group<C> group{
+      config::bool_key("enabled", &C::enabled, "true", {}, Reload::Restart,
+                       "tell an index what is stored here, if there is one; never in amnesia mode"),
+      config::text_key("index", &C::index, "", {}, Reload::Restart,
+                       "an index elsewhere, http(s)://host:port; empty: the one of this process"),
+      config::text_key("token_path", &C::token_path, "", {}, Reload::Restart,
+                       "file with a token for it; an index that knows this node needs none"),
+      config::text_key("public_url", &C::url, "", {}, Reload::Hot,
+                       "where others get the objects of this node; empty: where the process "
+                       "listens, unless that is every address"),
+      config::text_key("region", &C::region, "", {}, Reload::Hot, "where this node is: a-z 0-9 -"),
+      config::count_key("rps", &C::rps, "2000", {.min = "1", .max = "100000"}, Reload::Hot,
+                        "records per second at most"),
+      config::duration_key("ttl", &C::ttl, "24h", {.min = "1m", .max = "30d"}, Reload::Hot,
+                           "how long a record holds; renewed at half of it")};
+  group.check([](const C& announce, config::Problems& problems) {
+    const auto add = [&problems](const char* key, const base::Result<void>& sound) {
+      if (!sound) problems.add(key, sound.error().message);
+    };
+    if (!announce.url.empty()) add("public_url", catalog::check_provider_url(announce.url));
+    add("region", catalog::check_region(announce.region));
+    if (announce.index.empty()) return;
+    const auto index = http::UpstreamAddress::parse(announce.index);
+    if (!index) problems.add("index", index.error().message);
+  });
+  return group;
+}
+
 void add_store_keys(config::Group<StorageConfig>& group) {
   using C = StorageConfig;
   group.add(config::text_list_key("data_dirs", &C::data_dirs, "[]", {.max = "64"}, Reload::Restart,
@@ -90,6 +122,7 @@ void add_store_keys(config::Group<StorageConfig>& group) {
   group.include(&C::uploads, upload_keys(), "uploads.");
   group.include(&C::quota, quota_keys(), "quota.");
   group.include(&C::scrub, scrub_keys(), "scrub.");
+  group.include(&C::announce, announce_keys(), "announce.");
 }
 
 // Less holds not even one object of the largest body.

@@ -34,6 +34,17 @@ struct ScrubConfig {
   base::Duration every{};
 };
 
+// What is told to an index (announcer.h).
+struct AnnounceConfig {
+  bool enabled = false;
+  std::string index;  // empty: the one of this process, if it has one
+  std::string token_path;
+  std::string url;  // empty: where the process listens
+  std::string region;
+  std::uint64_t rps = 0;
+  base::Duration ttl{};
+};
+
 struct StorageConfig : kit::ServiceConfig {
   StorageConfig() {
     server.larger_body_advice =
@@ -53,6 +64,7 @@ struct StorageConfig : kit::ServiceConfig {
   UploadsConfig uploads;
   QuotaConfig quota;
   ScrubConfig scrub;
+  AnnounceConfig announce;
   std::uint64_t work_capacity = 0;
   std::uint64_t commit_capacity = 0;
   std::uint64_t events_capacity = 0;

@@ -16,14 +16,15 @@
 #include "platform/host.h"
 #include "runtime/broadcast.h"
 #include "runtime/shutdown.h"
+#include "services/kit/single_flight.h"
 #include "services/storage/cache.h"
 #include "services/storage/config.h"
-#include "services/storage/load_table.h"
 #include "services/storage/object_store.h"
 #include "services/storage/quota.h"
 #include "services/storage/upload_table.h"
 #include "services/storage/volume_set.h"
 #include "services/storage/volumes.h"
+#include "services/storage/wires.h"
 
 namespace ron::storage {
 
@@ -40,6 +41,9 @@ struct StorageEvent {
   std::uint64_t length;  // Corrupt: the first bad group instead
   Origin origin{};       // Corrupt: nobody
 };
+
+// Objects on their way from a volume into memory, each read once for all who wait for it.
+using Loads = kit::SingleFlight<base::ObjectId, ObjectPtr, base::ObjectIdHash>;
 
 class Core final : public ObjectStore {
  public:
@@ -143,7 +147,7 @@ class Core final : public ObjectStore {
   ObjectCache cache_;
   Quotas quotas_;
   UploadTable uploads_;
-  LoadTable loads_;
+  Loads loads_{kLoadsLock};
   runtime::Broadcast<StorageEvent> events_;
   runtime::Counter& integrity_fails_;
   runtime::Counter& cache_hits_;

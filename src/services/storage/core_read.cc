@@ -40,7 +40,7 @@ base::Duration Core::piece_timeout() const {
 // Nobody's deadline ends a load that others may wait for, too: it is dropped when nobody does.
 Task<Result<ObjectPtr>> Core::load(LocatedObject found, runtime::Deadline deadline) {
   cache_misses_.add();
-  LoadTable::Joined joined = loads_.join(found.id());
+  Loads::Joined joined = loads_.join(found.id());
   if (joined.reply) {
     LoadJob job;
     job.object = std::move(found);

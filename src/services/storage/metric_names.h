@@ -4,6 +4,7 @@
 #include <array>
 
 #include "runtime/meter.h"
+#include "runtime/metric_names.h"
 #include "services/kit/life_metrics.h"
 
 namespace ron::storage::metrics {
@@ -42,12 +43,54 @@ inline constexpr runtime::MetricDecl kReadBytesTotal = runtime::declare_counter(
     "storage_read_bytes_total", "Verified bytes read from volumes by the get workers.");
 inline constexpr runtime::MetricDecl kStoredBytesTotal =
     runtime::declare_counter("storage_stored_bytes_total", "Bytes of new objects stored.");
+inline constexpr runtime::MetricDecl kAnnouncedTotal = runtime::declare_counter(
+    "storage_announced_total", "Records of stored objects that an index has taken.");
+inline constexpr runtime::MetricDecl kWithdrawnTotal = runtime::declare_counter(
+    "storage_withdrawn_total", "Records of removed objects that an index has taken.");
+inline constexpr runtime::MetricDecl kAnnounceBacklog = runtime::declare_gauge(
+    "storage_announce_backlog", "Objects stored or removed that an index has not heard of.");
+inline constexpr runtime::MetricDecl kAnnounceLagSeconds = runtime::declare_gauge(
+    "storage_announce_lag_seconds",
+    "How long the oldest of what an index has not heard has waited, a list of all under way "
+    "included.");
+inline constexpr runtime::MetricDecl kAnnounceFailuresTotal = runtime::declare_counter(
+    "storage_announce_failures_total", "Batches that an index did not take; they are sent again.");
+inline constexpr runtime::MetricDecl kAnnounceStaleTotal = runtime::declare_counter(
+    "storage_announce_stale_total",
+    "Records that an index did not need because it has newer ones of this node.");
+inline constexpr runtime::MetricDecl kWithdrawalsLostTotal = runtime::declare_counter(
+    "storage_withdrawals_lost_total",
+    "Removed objects that found no room in the backlog; their records end with their time.");
+inline constexpr runtime::MetricDecl kAnnounceWaitSeconds = runtime::declare_histogram(
+    "storage_announce_wait_seconds", "Time a batch of records waited for announce.rps.",
+    runtime::MetricUnit::kSeconds, runtime::metrics::kPacingBounds);
 
-inline constexpr std::array kAll = {
-    kLife.reload_success, kLife.reload_fail,    &kObjects,         &kObjectBytes,
-    &kFreeBytes,          &kUploadsOpen,        &kQuarantined,     &kTenantBytes,
-    &kTenantObjects,      &kUnreadableBytes,    &kMemoryBytes,     &kMemoryLimitBytes,
-    kLife.draining,       &kIntegrityFailTotal, &kCacheHitsTotal,  &kCacheMissesTotal,
-    &kLoadsJoinedTotal,   &kReadBytesTotal,     &kStoredBytesTotal};
+inline constexpr std::array kAll = {kLife.reload_success,
+                                    kLife.reload_fail,
+                                    &kObjects,
+                                    &kObjectBytes,
+                                    &kFreeBytes,
+                                    &kUploadsOpen,
+                                    &kQuarantined,
+                                    &kTenantBytes,
+                                    &kTenantObjects,
+                                    &kUnreadableBytes,
+                                    &kMemoryBytes,
+                                    &kMemoryLimitBytes,
+                                    kLife.draining,
+                                    &kIntegrityFailTotal,
+                                    &kCacheHitsTotal,
+                                    &kCacheMissesTotal,
+                                    &kLoadsJoinedTotal,
+                                    &kReadBytesTotal,
+                                    &kStoredBytesTotal,
+                                    &kAnnouncedTotal,
+                                    &kWithdrawnTotal,
+                                    &kAnnounceBacklog,
+                                    &kAnnounceLagSeconds,
+                                    &kAnnounceFailuresTotal,
+                                    &kAnnounceStaleTotal,
+                                    &kWithdrawalsLostTotal,
+                                    &kAnnounceWaitSeconds};
 
 }  // namespace ron::storage::metrics

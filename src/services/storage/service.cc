@@ -4,7 +4,10 @@
 #include <utility>
 
 #include "runtime/metric_names.h"
+#include "services/kit/key_file.h"
+#include "services/kit/node_key.h"
 #include "services/storage/admin_routes.h"
+#include "services/storage/http_index.h"
 #include "services/storage/metric_names.h"
 #include "services/storage/wires.h"
 
@@ -12,9 +15,11 @@ namespace ron::storage {
 namespace {
 
 std::unique_ptr<kit::Service> make(kit::ServiceParts parts, std::string directory) {
+  std::string keys = kit::keys_directory(*parts.config, directory);
   auto directories =
       object_directories(*parts.config->get(storage_section()), std::move(directory));
-  return std::make_unique<Service>(std::move(parts), std::move(directories));
+  return std::make_unique<Service>(std::move(parts), std::move(directories), add_routes,
+                                   std::move(keys));
 }
 
 // The largest tenants by name, everyone else together.
@@ -39,12 +44,14 @@ constinit const kit::ServiceKind kKind{.name = "storage",
                                        .metrics = metrics::kAll,
                                        .section = kit::section_of<storage_section>,
                                        .settings = kit::settings_of<storage_section>,
-                                       .make = make};
+                                       .make = make,
+                                       .dials = true};
 
 Service::Service(kit::ServiceParts parts, std::vector<std::string> directories,
-                 const RouteTable& routes)
+                 const RouteTable& routes, std::string keys)
     : ServiceBase(std::move(parts), kKind),
       directories_(std::move(directories)),
+      keys_(std::move(keys)),
       core_(topology(), *settings(), host()) {
   routes(router(), core_);
   add_gauges_of_core();
@@ -111,16 +118,86 @@ platform::Task<base::Result<>> Service::open() {
       co_await make_volumes(host(), &topology(), settings(), directories_, volume_hooks());
   if (!volumes) co_return base::fail(std::move(volumes.error()));
   core_.adopt(std::move(*volumes));
+  if (announces()) co_return co_await make_announcer();
   co_return base::Result<>();
 }
 
-void Service::apply(const config::Config& config) { core_.apply(*config.get(storage_section())); }
+// A node that forgets has nothing to promise.
+bool Service::announces() const {
+  const auto config = settings();
+  return config->announce.enabled && !config->amnesia && !keys_.empty() &&
+         (index_ != nullptr || !config->announce.index.empty());
+}
+
+platform::Task<base::Result<void>> Service::make_announcer() {
+  const auto config = settings();
+  auto key = co_await kit::load_node_key(&host().disk, &host().random, keys_);
+  if (!key) co_return base::fail(std::move(key.error()));
+  if (!config->announce.token_path.empty()) {
+    const auto token = co_await kit::read_small_text(&host().disk, config->announce.token_path);
+    if (!token) {
+      co_return base::fail(token.error().code,
+                           "storage.announce.token_path: " + token.error().message);
+    }
+    index_token_ = *token;
+    std::erase_if(index_token_, [](char c) { return c <= ' '; });  // a line feed at the end
+  }
+  announcer_ = std::make_unique<Announcer>(
+      AnnouncerParts{host(), &topology(), &api_, std::move(*key), log()},
+      announce_settings(*config));
+  add_gauge(metrics::kAnnounceBacklog, [this] { return announcer_->backlog(); });
+  add_gauge(metrics::kAnnounceLagSeconds, [this] { return announcer_->lag_ms() / 1000; });
+  co_return base::Result<void>();
+}
+
+AnnounceSettings Service::announce_settings(const StorageConfig& config) const {
+  const AnnounceConfig& announce = config.announce;
+  return {.url = announce.url.empty() ? front_url_ : announce.url,
+          .region = announce.region,
+          .rps = announce.rps,
+          .ttl = announce.ttl};
+}
+
+void Service::on_front(const kit::Service& front, const kit::Endpoints& at) {
+  if (!announcer_) return;
+  front_url_ = kit::url_of(front, at);
+  if (front_url_.empty() && settings()->announce.url.empty()) {
+    log().warn(
+        "nothing is announced: the process listens on every address; storage.announce.public_url "
+        "says "
+        "under which one others find it");
+  }
+  announcer_->apply(announce_settings(*settings()));
+}
+
+platform::Task<void> Service::announce(runtime::Shutdown stop) {
+  const std::string elsewhere = settings()->announce.index;
+  if (elsewhere.empty()) {
+    co_await announcer_->run(index_, std::move(stop));
+    co_return;
+  }
+  HttpIndex index({.host = host(),
+                   .address = *http::UpstreamAddress::parse(elsewhere),
+                   .token = index_token_,
+                   .trust = trust(),
+                   .meters = &meters()});
+  co_await announcer_->run(&index, std::move(stop));
+}
+
+void Service::apply(const config::Config& config) {
+  core_.apply(*config.get(storage_section()));
+  if (announcer_) announcer_->apply(announce_settings(*config.get(storage_section())));
+}
 
 void Service::start_tasks() {
   using runtime::Shutdown;
   const auto config = settings();
   const auto cores = host().cores;
   start_auditor<StorageEvent>(core_.events(), &Core::tell);
+  if (announcer_) {
+    start_task(kAnnouncerTask, *cores[0],
+               [this](Shutdown stop) { return announce(std::move(stop)); });
+  }
   std::size_t core = 0;
   for (volume::DiskVolume* const disk : core_.disks()) {
     start_disk_tasks(disk, *cores[core++ % cores.size()]);

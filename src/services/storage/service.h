@@ -8,7 +8,9 @@
 
 #include "http/router.h"
 #include "observe/log.h"
+#include "services/index/api/api.h"
 #include "services/kit/service_base.h"
+#include "services/storage/announcer.h"
 #include "services/storage/config.h"
 #include "services/storage/core.h"
 #include "services/storage/local_api.h"
@@ -23,12 +25,18 @@ extern const kit::ServiceKind kKind;
 
 class Service final : public kit::ServiceBase {
  public:
-  // `directories` are where objects are kept; none are needed in amnesia mode.
+  // `directories` are where objects are kept; none are needed in amnesia mode. `keys` is where the
+  // node's key is, if what is stored is to be announced.
   Service(kit::ServiceParts parts, std::vector<std::string> directories,
-          const RouteTable& routes = add_routes);
+          const RouteTable& routes = add_routes, std::string keys = "");
   ~Service() override;
 
   void add_operator_routes(http::Router& router) override;
+  void on_front(const kit::Service& front, const kit::Endpoints& at) override;
+
+  // Before start(): what is stored is announced there, unless announce.index names another. It
+  // outlives the service.
+  void announce_to(index_api::IndexApi& index) noexcept { index_ = &index; }
 
   // For other services of this process. Usable while the service runs.
   [[nodiscard]] storage_api::StorageApi& api() noexcept { return api_; }
@@ -40,6 +48,10 @@ class Service final : public kit::ServiceBase {
   [[nodiscard]] kit::Readiness readiness() const override;
 
   void add_gauges_of_core();
+  [[nodiscard]] bool announces() const;
+  platform::Task<base::Result<void>> make_announcer();
+  [[nodiscard]] AnnounceSettings announce_settings(const StorageConfig& config) const;
+  platform::Task<void> announce(runtime::Shutdown stop);
   VolumeHooks volume_hooks();
   void start_disk_tasks(volume::DiskVolume* disk, platform::Executor& core);
   [[nodiscard]] std::shared_ptr<const StorageConfig> settings() const {
@@ -47,9 +59,14 @@ class Service final : public kit::ServiceBase {
   }
 
   const std::vector<std::string> directories_;
+  const std::string keys_;
   observe::LogLimiter trouble_limit_{10'000};
   Core core_;
   LocalApi api_{core_};
+  index_api::IndexApi* index_ = nullptr;  // of this process
+  std::string front_url_;                 // where the process can be reached, once it can
+  std::string index_token_;               // for another's
+  std::unique_ptr<Announcer> announcer_;  // from open() on, if there is somebody to tell
 };
 
 }  // namespace ron::storage

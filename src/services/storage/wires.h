@@ -27,8 +27,17 @@ inline constexpr ChannelDecl kCommit{
     "workers wait, so that work fills up and answers 429; one for each data directory",
     "channels.commit"};
 inline constexpr ChannelDecl kEvents =
-    kit::events_channel(1024, "get-worker, put-worker, scrubber", "auditor");
-inline constexpr auto kChannels = kit::all_channels(kWork, kCommit, kEvents);
+    kit::events_channel(1024, "get-worker, put-worker, scrubber", "auditor, announcer");
+inline constexpr ChannelDecl kAnnounceChannel{
+    "announce",  ChannelKind::Watch,    1, Overflow::Latest, "reloader",
+    "announcer", "the last write wins", ""};
+inline constexpr auto kChannels = kit::all_channels(kWork, kCommit, kEvents, kAnnounceChannel);
+
+// First among its own: it is stopped after them, and an index that hangs takes nothing from their
+// part of the drain.
+inline constexpr TaskDecl kAnnouncerTask{
+    "announcer", "1, if there is an index", Importance::Important,
+    "tells an index what is stored and what was removed, and renews it"};
 
 inline constexpr TaskDecl kCommitterTask{
     "committer", "per data directory", Importance::Critical,
@@ -46,8 +55,9 @@ inline constexpr TaskDecl kPutWorkerTask{
     "verifies and stores objects, removes them, does what uploads ask"};
 inline constexpr TaskDecl kGetWorkerTask{"get-worker", "get_workers", Importance::Critical,
                                          "reads and verifies objects"};
-inline constexpr auto kTasks = kit::all_tasks(kCommitterTask, kRecovererTask, kCompactorTask,
-                                              kScrubberTask, kPutWorkerTask, kGetWorkerTask);
+inline constexpr auto kTasks =
+    kit::all_tasks(kAnnouncerTask, kCommitterTask, kRecovererTask, kCompactorTask, kScrubberTask,
+                   kPutWorkerTask, kGetWorkerTask);
 
 // The specification's hierarchy is config_snapshot, manifest_index_meta, io_counters. The first is
 // a watch, the second is one lock for objects, one for uploads and one for loads, and of the last
