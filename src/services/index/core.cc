@@ -75,6 +75,8 @@ Core::Core(CoreParts parts, SettingsPtr config)
   resolver_.set_rank(
       [this](std::vector<Provider>& providers) { rank(providers, settings_.get()->region); });
   if (!searches_.any()) return;
+  resolver_.set_trust(
+      [this](const auth::PublicKey& node) { return searches_.trust().believes(node); });
   resolver_.set_learn([this](const std::vector<Provider>& providers) { learn(providers); });
   resolver_.set_discover(
       [this](base::ObjectId address, Deadline deadline) { return discover(address, deadline); });
@@ -87,6 +89,8 @@ void Core::apply(SettingsPtr config) {
   writer_.set_rules({config->names_per_tenant});
   per_ip_rps_.store(config->per_ip_rps, std::memory_order_relaxed);
   searches_.apply(*config);
+  // Whoever is not believed any more is in no answer.
+  epochs_.advance_all();
   settings_.set(std::move(config));
 }
 

@@ -74,6 +74,7 @@ Task<Result<Resolver::Known>> Resolver::find_known(Answer* answer) {
   for (const ProviderEntry& entry : *entries) {
     known.seqs[entry.record.node] = entry.record.seq;
     if (entry.record.expires_ms <= now) continue;
+    if (!entry.is_own && is_trusted_ && !is_trusted_(entry.record.node)) continue;
     (entry.is_own ? known.announced : known.heard_of)
         .push_back({.record = entry.record, .seen_ms = entry.seen_ms, .source = Source::Store});
   }

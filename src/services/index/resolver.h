@@ -37,6 +37,8 @@ using Discover =
     std::function<platform::Task<base::Result<Discovered>>(base::ObjectId, runtime::Deadline)>;
 // Puts the best first.
 using Rank = std::function<void(std::vector<Provider>&)>;
+// Whether what a node said, and was remembered, still counts.
+using IsTrusted = std::function<bool(const auth::PublicKey& node)>;
 // Has what others said remembered, so that an older record does not count later. Never waits.
 using Learn = std::function<void(const std::vector<Provider>&)>;
 
@@ -61,6 +63,7 @@ class Resolver {
   void set_discover(Discover discover) { discover_ = std::move(discover); }
   void set_rank(Rank rank) { rank_ = std::move(rank); }
   void set_learn(Learn learn) { learn_ = std::move(learn); }
+  void set_trust(IsTrusted is_trusted) { is_trusted_ = std::move(is_trusted); }
 
   // An answer that was not found is one, too. Timeout and BreakerOpen when others had to be asked
   // and did not say. Cancel-safe.
@@ -90,6 +93,7 @@ class Resolver {
   Discover discover_;
   Rank rank_;
   Learn learn_;
+  IsTrusted is_trusted_;
   runtime::Histogram& took_;
   runtime::Counter& deadline_hits_;
   runtime::Counter& timeouts_;

@@ -61,6 +61,11 @@ Trust::Trust(platform::Host host, runtime::Meters& meters, TrustPolicy policy)
 
 bool Trust::knows(const auth::PublicKey& node) const { return policy()->nodes.contains(node); }
 
+bool Trust::believes(const auth::PublicKey& node) const {
+  const std::shared_ptr<const TrustPolicy> policy = this->policy();
+  return policy->anyone || policy->nodes.contains(node);
+}
+
 void Trust::set(TrustPolicy policy) {
   auto next = std::make_shared<const TrustPolicy>(std::move(policy));
   const std::lock_guard guard(lock_);

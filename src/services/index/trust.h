@@ -77,6 +77,8 @@ class Trust {
 
   // Whether records of this node count if they are genuine.
   [[nodiscard]] bool knows(const auth::PublicKey& node) const;
+  // The same, or anyone is believed who signs.
+  [[nodiscard]] bool believes(const auth::PublicKey& node) const;
   // From now on. Swapped whole.
   void set(TrustPolicy policy);
 
