@@ -67,7 +67,7 @@ tsan: ## the tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory test PRESET=tsan
 
 # Builds little besides ron, which is less than half of what `make tsan` does.
-tsan-paths: ## uploads and tenants under ThreadSanitizer, end to end
+tsan-paths: ## uploads, tenants, registry and index under ThreadSanitizer, end to end
 	@$(MAKE) --no-print-directory test PRESET=tsan TARGETS='ron storage_test' CTEST='-L shared'
 
 fuzz: ## every fuzz target for SECONDS=60, two at a time; KEEP=1 keeps new inputs in tests/corpus
