@@ -38,15 +38,6 @@ struct SearchPolicy {
   base::Duration deadline = std::chrono::milliseconds(1200);
 };
 
-// Whom to ask, and how; what is not here is SearchPolicy.
-struct DiscoverySettings {
-  std::vector<std::string> proxies{};  // of the DHT; lane i is proxy i
-  std::vector<std::string> peers{};
-  std::vector<std::string> servers{};  // the static list
-  BreakerSettings breaker{};
-  TrustPolicy trust{};
-};
-
 struct Found {
   std::vector<catalog::ProviderRecord> records{};  // at least one; of each node the newest
   TargetKind source = TargetKind::Dht;             // of the winner

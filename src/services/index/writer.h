@@ -2,7 +2,8 @@
 // other, makes it durable with one sync for all, lets readers see it, answers.
 //
 // A lone client pays one sync and no waiting; while one is under way others queue and share the
-// next. A batch that the disk refused is undone as a whole, and everybody in it is told.
+// next. Of a batch that the disk refused everybody is told that it may or may not count; the repair
+// decides it before anything else is written.
 #pragma once
 
 #include <atomic>
