@@ -66,7 +66,6 @@ config::Schema schema_of(const Selection& selection) {
     made.alias("index.amnesia.enabled", "index.amnesia");
     made.alias("index.amnesia.purge_interval_ms", "index.amnesia_purge_interval_ms");
   }
-  for (const char* later : {"edge"}) made.know(later);
   return made;
 }
 

@@ -1,0 +1,65 @@
+// Core: what svc-edge can do, whoever asks.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "platform/host.h"
+#include "platform/task.h"
+#include "runtime/broadcast.h"
+#include "runtime/shutdown.h"
+#include "runtime/watch.h"
+#include "services/edge/assets.h"
+#include "services/edge/config.h"
+#include "services/edge/events.h"
+#include "services/edge/loader.h"
+#include "services/edge/packs.h"
+#include "services/edge/parts.h"
+#include "services/edge/sites.h"
+#include "services/index/api/api.h"
+#include "services/storage/api/api.h"
+
+namespace ron::edge {
+
+// All of it outlives the core.
+struct CoreParts {
+  platform::Host host;
+  runtime::Topology* topology;
+  std::string directory;  // empty: amnesia
+  std::shared_ptr<const platform::TlsClient> tls;
+  observe::Log log;
+};
+
+// Made and opened on cores[0]; asked on any core.
+class Core {
+ public:
+  Core(CoreParts parts, SettingsPtr config);
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  // Reads what is on disk. Not cancel-safe.
+  platform::Task<base::Result<>> open();
+  void apply(SettingsPtr config);
+
+  [[nodiscard]] Loader& loader() noexcept { return loader_; }
+  [[nodiscard]] Packs& packs() noexcept { return packs_; }
+  [[nodiscard]] Sites& sites() noexcept { return sites_; }
+  [[nodiscard]] Assets& assets() noexcept { return assets_; }
+  [[nodiscard]] runtime::Broadcast<EdgeEvent>& events() noexcept { return events_; }
+  [[nodiscard]] SettingsPtr settings() const { return settings_.get(); }
+
+ private:
+  EdgeParts parts_for(const CoreParts& parts);
+
+  runtime::Watch<SettingsPtr> settings_;
+  runtime::Broadcast<EdgeEvent> events_;
+  Rejects rejects_;
+  Loader loader_;
+  Packs packs_;
+  Sites sites_;
+  Assets assets_;
+};
+
+}  // namespace ron::edge

@@ -1,0 +1,27 @@
+// Sites: the sites that are mounted.
+#pragma once
+
+#include "base/result.h"
+#include "platform/task.h"
+#include "runtime/shutdown.h"
+#include "services/edge/parts.h"
+
+namespace ron::edge {
+
+// Made and opened on cores[0]; asked on any core.
+class Sites {
+ public:
+  explicit Sites(EdgeParts parts) : parts_(std::move(parts)) {}
+  Sites(const Sites&) = delete;
+  Sites& operator=(const Sites&) = delete;
+
+  // Before listeners and tasks. Not cancel-safe.
+  platform::Task<base::Result<>> open();
+  // On cores[0], at the start and after a reload.
+  void apply(const EdgeConfig& config);
+
+ private:
+  EdgeParts parts_;
+};
+
+}  // namespace ron::edge

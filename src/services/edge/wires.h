@@ -1,0 +1,84 @@
+// The tasks, channels and locks of svc-edge.
+#pragma once
+
+#include <array>
+
+#include "runtime/topology.h"
+#include "services/kit/wires.h"
+
+namespace ron::edge {
+
+using runtime::ChannelDecl;
+using runtime::ChannelKind;
+using runtime::Importance;
+using runtime::LockDecl;
+using runtime::Overflow;
+using runtime::TaskDecl;
+
+// What has connections of its own keeps them.
+inline constexpr TaskDecl kDialerTask{
+    "dialer", "per core", Importance::Important,
+    "keeps the connections to origins, and closes them in the end"};
+
+// Of the cache on disk (volume/disk_volume.h).
+inline constexpr TaskDecl kCommitterTask{"committer", "1", Importance::Critical,
+                                         "the only writer of the cache on disk"};
+inline constexpr TaskDecl kRecovererTask{"recoverer", "1", Importance::Important,
+                                         "makes the index of the cache anew if it is lost"};
+inline constexpr TaskDecl kCompactorTask{"compactor", "1", Importance::Important,
+                                         "frees what evicted objects took on disk"};
+inline constexpr TaskDecl kScrubberTask{"scrubber", "1", Importance::Important,
+                                        "reads the cache on disk again and again"};
+inline constexpr TaskDecl kCacheJanitorTask{
+    "cache-janitor", "1", Importance::Important,
+    "the only one who evicts: lets go on disk what the table of URLs has let go"};
+
+inline constexpr TaskDecl kMountsTask{
+    "pack-keeper", "1", Importance::Important,
+    "mounts what appears in packs_dir, replaces what changed, lets go what is gone"};
+inline constexpr TaskDecl kSitesTask{"site-keeper", "1", Importance::Important,
+                                     "follows the names of sites and switches when one moves"};
+inline constexpr TaskDecl kWorkerTask{
+    "worker", "workers", Importance::Important,
+    "fills what is missing: from origins, packs and storage, once for all who wait"};
+
+inline constexpr ChannelDecl kWork = kit::work_channel(512, "worker");
+inline constexpr ChannelDecl kEvents = kit::events_channel(1024, "worker, admin", "auditor");
+inline constexpr ChannelDecl kSettings{
+    "settings", ChannelKind::Watch,    1, Overflow::Latest, "reloader",
+    "worker",   "the last write wins", ""};
+inline constexpr ChannelDecl kCommit{"commit",    ChannelKind::Mpsc,  256, Overflow::Wait, "worker",
+                                     "committer", "the worker waits", ""};
+inline constexpr ChannelDecl kEvictions{"evictions",
+                                        ChannelKind::Mpsc,
+                                        1024,
+                                        Overflow::Wait,
+                                        "worker, admin",
+                                        "cache-janitor",
+                                        "whoever fills waits until there is room on disk",
+                                        ""};
+
+inline constexpr auto kTasks =
+    kit::all_tasks(kDialerTask, kCommitterTask, kRecovererTask, kCompactorTask, kScrubberTask,
+                   kCacheJanitorTask, kMountsTask, kSitesTask, kWorkerTask);
+inline constexpr auto kChannels = kit::all_channels(kWork, kEvents, kSettings, kCommit, kEvictions);
+
+// The specification's order is state_meta, routing_table, counters. Counters need no lock.
+inline constexpr std::array kLocks = {
+    LockDecl{"mount_table", 1, "which packs are mounted; held to copy or swap a pointer"},
+    LockDecl{"site_table", 2, "which sites are mounted; held to copy or swap a pointer"},
+    LockDecl{"flights", 3, "who waits for what is being loaded or filled"},
+    LockDecl{"url_table", 4, "one shard of what is known of URLs"},
+    LockDecl{"memory_tier", 5, "one shard of what is in memory"},
+    LockDecl{"volume_state", 6, "index, segments and sums of the cache on disk"},
+};
+inline constexpr const LockDecl& kMountsLock = kLocks[0];
+inline constexpr const LockDecl& kSitesLock = kLocks[1];
+inline constexpr const LockDecl& kFlightsLock = kLocks[2];
+inline constexpr const LockDecl& kUrlsLock = kLocks[3];
+inline constexpr const LockDecl& kMemoryLock = kLocks[4];
+inline constexpr const LockDecl& kVolumeLock = kLocks[5];
+
+inline constexpr runtime::Wires kWires{"svc-edge", kTasks, kChannels, kLocks};
+
+}  // namespace ron::edge
