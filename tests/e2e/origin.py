@@ -213,7 +213,7 @@ class Origin:
     other paths are 404. With an authority it speaks TLS and is called `name`."""
 
     def __init__(self, authority=None, host="127.0.0.1", name="localhost", port=0, issued=None):
-        self.host, self.name = host, name
+        self.host, self.name = host, name if authority else host
         self.tls = None
         if authority is not None:
             issued = issued or authority.issue("origin-" + name, f"DNS:{name}")
