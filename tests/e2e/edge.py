@@ -2,9 +2,12 @@
 `origin.py`, `packs.py`)."""
 
 import json
+import pathlib
+import shutil
 import tempfile
 
 import origin
+import packs
 import ron
 import service_case
 
@@ -16,6 +19,7 @@ QUIET_UP = {"gateway.server.max_rps": 1000000, "gateway.max_conns_per_ip": 1024,
 REASONS = ("amnesia", "not_allowed", "decompress_cap", "body_cap", "timeout", "rate_limit",
            "invalid_range", "etag_invalid")
 TILES = "/edge/tiles/"
+ACCEPTS_GZIP = [("Accept-Encoding", "gzip")]
 GONE = (ron.Closed, ron.Truncated, ConnectionError, TimeoutError)
 
 
@@ -103,3 +107,22 @@ class LiveCase(Case):
         if cache is not None:
             self.assertEqual(response.get("X-Cache"), cache, path)
         return response
+
+
+class PackCase(Case):
+    """With a directory for packs."""
+
+    def setUp(self):
+        super().setUp()
+        home = tempfile.mkdtemp(prefix="ron-e2e-packs-")
+        self.addCleanup(shutil.rmtree, home, ignore_errors=True)
+        self.home = pathlib.Path(home)
+
+    def mounted(self, server, name, path, status=201):
+        response = server.add_pack(name, path)
+        self.assertEqual(response.status, status, response.body)
+        return response.json()
+
+    def file(self, name, tiles, **more):
+        """A PMTiles file of these tiles, in place of what may be there."""
+        return packs.write(self.home / f"{name}.pmtiles", packs.pmtiles(tiles, **more))
