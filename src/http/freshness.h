@@ -65,6 +65,7 @@ struct Freshness {
   bool must_revalidate = false;  // never used stale, whatever a request says (5.2.2.2, .8, .10)
   bool heuristic = false;        // its lifetime is a guess
   std::uint32_t lifetime_s = 0;
+  std::int64_t received_ms = 0;
   std::int64_t born_ms = 0;  // when it left the origin: now minus its current age (4.2.3)
   std::optional<std::uint32_t> stale_if_error_s{};  // what the origin allows
 };
