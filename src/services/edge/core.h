@@ -14,6 +14,7 @@
 #include "services/edge/assets.h"
 #include "services/edge/config.h"
 #include "services/edge/events.h"
+#include "services/edge/fetch.h"
 #include "services/edge/loader.h"
 #include "services/edge/packs.h"
 #include "services/edge/parts.h"
@@ -44,6 +45,7 @@ class Core {
   void apply(SettingsPtr config);
 
   [[nodiscard]] Loader& loader() noexcept { return loader_; }
+  [[nodiscard]] Fetcher& fetcher() noexcept { return fetcher_; }
   [[nodiscard]] Packs& packs() noexcept { return packs_; }
   [[nodiscard]] Sites& sites() noexcept { return sites_; }
   [[nodiscard]] Assets& assets() noexcept { return assets_; }
@@ -57,6 +59,7 @@ class Core {
   runtime::Broadcast<EdgeEvent> events_;
   Rejects rejects_;
   Loader loader_;
+  Fetcher fetcher_;
   Packs packs_;
   Sites sites_;
   Assets assets_;

@@ -56,6 +56,11 @@ void Service::apply(const config::Config& config) { core_.apply(config.get(edge_
 void Service::start_tasks() {
   using runtime::Shutdown;
   start_auditor<EdgeEvent>(core_.events(), tell);
+  const auto cores = host().cores;
+  for (std::size_t core = 0; core < cores.size(); ++core) {
+    start_task(kDialerTask, *cores[core],
+               [this, core](Shutdown stop) { return core_.fetcher().dial(core, std::move(stop)); });
+  }
   start_workers(kWorkerTask, settings()->workers,
                 [this](Shutdown stop) { return core_.loader().work(std::move(stop)); });
 }
