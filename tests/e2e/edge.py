@@ -59,6 +59,13 @@ class Server(service_case.Server):
         return self.fetch(f"{TILES}{pack}/{z}/{x}/{y}{ext}", headers, connection=connection)
 
 
+def rows(*dictionaries):
+    """[[edge.packs]] or [[edge.sites]] as --set takes them."""
+    return "[" + ", ".join("{" + ", ".join(f"{key} = {json.dumps(str(value))}"
+                                           for key, value in each.items()) + "}"
+                           for each in dictionaries) + "]"
+
+
 def asset_path(where, path):
     return f"/edge/assets/{where.authority}{path}"
 

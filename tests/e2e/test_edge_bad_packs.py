@@ -2,12 +2,12 @@
 bytes or a refusal with a reason, never a wrong byte, and the others go on."""
 
 import gzip
-import json
 import random
 import sqlite3
 import struct
 import unittest
 
+import edge
 import packs
 import ron
 from edge import ACCEPTS_GZIP as ACCEPTS
@@ -241,8 +241,8 @@ class Malformed(PackCase):
         """The others are served; it says which is not, and why."""
         bad = packs.write(self.home / "bad.pmtiles", b"nonsense")
         good = self.file("good", packs.gzipped({(0, 0, 0): b"x"}))
-        server = self.start({"packs": json.dumps([
-            {"name": "bad", "path": str(bad)}, {"name": "good", "path": str(good)}])})
+        server = self.start({"packs": edge.rows(
+            {"name": "bad", "path": bad}, {"name": "good", "path": good})})
         ron.wait_until("the good one", lambda: server.tile("good", 0, 0, 0).status == 200)
         server.wait_log("pack refused", subject="bad")
         self.assertIn(server.tile("bad", 0, 0, 0).status, (404, 503))

@@ -53,8 +53,8 @@ class Everything(strict_run.RunsCases, LiveCase):
         sets = {"edge.mode": "live", "edge.egress.allow_private": "true",
                 "edge.tls.ca_path": cls.authority.cert,
                 "edge.allow": json.dumps([cls.there.authority]),
-                "edge.sites": json.dumps([{"name": "s", "target": "docs"}]),
-                "edge.packs": json.dumps([{"name": "p", "path": str(home / "p.pmtiles")}])}
+                "edge.sites": edge.rows({"name": "s", "target": "docs"}),
+                "edge.packs": edge.rows({"name": "p", "path": home / "p.pmtiles"})}
         cls.server = edge.Server(cls.where + "/data", command="up", sets=sets)
         cls.addClassCleanup(cls.server.close)
         url = "http://%s:%d" % cls.server.address
