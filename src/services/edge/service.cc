@@ -47,7 +47,12 @@ void Service::add_operator_routes(http::Router& router) {
   add_cache_admin_routes(router, core_);
 }
 
-kit::Readiness Service::readiness() const { return {}; }
+kit::Readiness Service::readiness() const {
+  kit::Readiness state;
+  state.missing = core_.sites().missing();
+  state.write_ready = state.missing.empty();
+  return state;
+}
 
 platform::Task<base::Result<>> Service::open() { return core_.open(); }
 
@@ -56,6 +61,13 @@ void Service::apply(const config::Config& config) { core_.apply(config.get(edge_
 void Service::start_tasks() {
   using runtime::Shutdown;
   start_auditor<EdgeEvent>(core_.events(), tell);
+  const auto cores = host().cores;
+  for (std::size_t core = 0; core < cores.size(); ++core) {
+    start_task(kDialerTask, *cores[core],
+               [this, core](Shutdown stop) { return core_.dial(core, std::move(stop)); });
+  }
+  start_task(kSitesTask, *cores[0],
+             [this](Shutdown stop) { return core_.sites().keep(std::move(stop)); });
   start_workers(kWorkerTask, settings()->workers,
                 [this](Shutdown stop) { return core_.loader().work(std::move(stop)); });
 }

@@ -57,11 +57,15 @@ inline constexpr ChannelDecl kEvictions{"evictions",
                                         "cache-janitor",
                                         "whoever fills waits until there is room on disk",
                                         ""};
+inline constexpr ChannelDecl kSiteChanges{
+    "site_changes", ChannelKind::Mpsc,          16, Overflow::RejectNew, "admin",
+    "site-keeper",  "429 Busy to the operator", ""};
 
 inline constexpr auto kTasks =
     kit::all_tasks(kDialerTask, kCommitterTask, kRecovererTask, kCompactorTask, kScrubberTask,
                    kCacheJanitorTask, kMountsTask, kSitesTask, kWorkerTask);
-inline constexpr auto kChannels = kit::all_channels(kWork, kEvents, kSettings, kCommit, kEvictions);
+inline constexpr auto kChannels =
+    kit::all_channels(kWork, kEvents, kSettings, kCommit, kEvictions, kSiteChanges);
 
 // The specification's order is state_meta, routing_table, counters. Counters need no lock.
 inline constexpr std::array kLocks = {
