@@ -40,6 +40,10 @@ Task<Result<>> Core::open() {
   co_return co_await sites_.open();
 }
 
+Task<void> Core::dial(std::size_t core, runtime::Shutdown shutdown) {
+  return sites_.dial(core, std::move(shutdown));
+}
+
 void Core::apply(SettingsPtr config) {
   settings_.set(config);
   loader_.apply(*config);

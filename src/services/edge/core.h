@@ -43,11 +43,14 @@ class Core {
   // Reads what is on disk. Not cancel-safe.
   platform::Task<base::Result<>> open();
   void apply(SettingsPtr config);
+  // The body of a core's dialer: keeps its connections and closes them in the end.
+  platform::Task<void> dial(std::size_t core, runtime::Shutdown shutdown);
 
   [[nodiscard]] Loader& loader() noexcept { return loader_; }
   [[nodiscard]] Fetcher& fetcher() noexcept { return fetcher_; }
   [[nodiscard]] Packs& packs() noexcept { return packs_; }
   [[nodiscard]] Sites& sites() noexcept { return sites_; }
+  [[nodiscard]] const Sites& sites() const noexcept { return sites_; }
   [[nodiscard]] Assets& assets() noexcept { return assets_; }
   [[nodiscard]] runtime::Broadcast<EdgeEvent>& events() noexcept { return events_; }
   [[nodiscard]] SettingsPtr settings() const { return settings_.get(); }

@@ -47,7 +47,12 @@ void Service::add_operator_routes(http::Router& router) {
   add_cache_admin_routes(router, core_);
 }
 
-kit::Readiness Service::readiness() const { return {}; }
+kit::Readiness Service::readiness() const {
+  kit::Readiness state;
+  state.missing = core_.sites().missing();
+  state.write_ready = state.missing.empty();
+  return state;
+}
 
 platform::Task<base::Result<>> Service::open() { return core_.open(); }
 
@@ -60,7 +65,11 @@ void Service::start_tasks() {
   for (std::size_t core = 0; core < cores.size(); ++core) {
     start_task(kDialerTask, *cores[core],
                [this, core](Shutdown stop) { return core_.fetcher().dial(core, std::move(stop)); });
+    start_task(kDialerTask, *cores[core],
+               [this, core](Shutdown stop) { return core_.dial(core, std::move(stop)); });
   }
+  start_task(kSitesTask, *cores[0],
+             [this](Shutdown stop) { return core_.sites().keep(std::move(stop)); });
   start_workers(kWorkerTask, settings()->workers,
                 [this](Shutdown stop) { return core_.loader().work(std::move(stop)); });
 }
