@@ -123,7 +123,7 @@ MbtilesDatabase::~MbtilesDatabase() {
 }
 
 std::uint64_t MbtilesDatabase::scan_steps() const noexcept {
-  constexpr std::uint64_t kStepsAnyway = 20'000'000;
+  constexpr std::uint64_t kStepsAnyway = 5'000'000;
   constexpr std::uint64_t kStepsPerByte = 4;
   return kStepsAnyway + kStepsPerByte * std::min(source_->size(), std::uint64_t{1} << 40U);
 }
