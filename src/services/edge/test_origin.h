@@ -142,7 +142,7 @@ class TextSink final : public BodySink {
 inline EdgeConfig default_config() {
   config::Schema schema;
   schema.add(edge_section());
-  return *config::load(schema, {})->get(edge_section());
+  return *config::load(schema, {}).value()->get(edge_section());
 }
 
 // Some origins and an edge that may ask them. Nodes of the simulation have private addresses, which
