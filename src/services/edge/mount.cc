@@ -79,4 +79,15 @@ Mount::Mount(MountOrder ordered, pack::PackPtr opened, std::uint64_t own_generat
   for (std::string& lines : tile_lines_) lines += line("Vary", "Accept-Encoding");
 }
 
+Mount::Mount(MountOrder ordered, const Mount& other)
+    : order(std::move(ordered)),
+      pack(other.pack),
+      generation(other.generation),
+      coding(other.coding),
+      file_tag(other.file_tag),
+      file_lines(other.file_lines),
+      tilejson(other.tilejson),
+      no_tile(other.no_tile),
+      tile_lines_(other.tile_lines_) {}
+
 }  // namespace ron::edge

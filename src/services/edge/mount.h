@@ -47,6 +47,8 @@ http::Coding coding_of(pack::Compression compression) noexcept;
 struct Mount {
   Mount(MountOrder ordered, pack::PackPtr opened, std::uint64_t own_generation,
         platform::SendArena& arena);
+  // The same mount with other options.
+  Mount(MountOrder ordered, const Mount& other);
 
   // The header lines of a tile that is sent in this coding, its entity-tag excepted.
   [[nodiscard]] const std::string& tile_lines(bool is_encoded) const noexcept {

@@ -125,8 +125,7 @@ void Packs::confirm(const MountOrder& order) {
   PackTable next = *table();
   MountEntry& entry = next.packs.at(order.name);
   if (entry.order != order) {
-    entry.mount = std::make_shared<const Mount>(order, entry.mount->pack, entry.mount->generation,
-                                                parts_.host.send_arena);
+    entry.mount = std::make_shared<const Mount>(order, *entry.mount);
   }
   entry.order = order;
   entry.tried = entry.mounted;
