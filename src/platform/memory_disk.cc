@@ -57,7 +57,7 @@ struct MemoryDisk::Inode {
   int write(std::uint64_t offset, const std::vector<base::Buffer>& pieces);
   int resize(std::uint64_t to);
   std::uint64_t size();
-  FileStamp stamp();
+  FileVersion version();
   bool try_lock(const void* owner, FileLock lock);
 
   const bool is_directory;
@@ -149,7 +149,7 @@ std::uint64_t MemoryDisk::Inode::size() {
   return length;
 }
 
-FileStamp MemoryDisk::Inode::stamp() {
+FileVersion MemoryDisk::Inode::version() {
   const std::lock_guard lock(mutex);
   return {number, length, changes};
 }
@@ -270,14 +270,14 @@ int MemoryDisk::list_names(std::string_view path, std::vector<DirectoryEntry>& o
   return 0;
 }
 
-int MemoryDisk::look_at(std::string_view path, FileStamp& out) const {
+int MemoryDisk::look_at(std::string_view path, FileVersion& out) const {
   const std::lock_guard lock(names_mutex_);
   Place place;
   const int error = find_place(root_, path, place);
   if (error != 0) return error;
   if (place.inode == nullptr) return ENOENT;
   if (place.inode->is_directory) return EISDIR;
-  out = place.inode->stamp();
+  out = place.inode->version();
   return 0;
 }
 
@@ -341,11 +341,11 @@ Task<base::Result<std::vector<DirectoryEntry>>> MemoryDisk::list(std::string pat
   co_return entries;
 }
 
-Task<base::Result<FileStamp>> MemoryDisk::stamp(std::string path) {
-  FileStamp stamp;
-  const int error = look_at(path, stamp);
+Task<base::Result<FileVersion>> MemoryDisk::version(std::string path) {
+  FileVersion version;
+  const int error = look_at(path, version);
   if (error != 0) co_return failed("cannot look at", path, error);
-  co_return stamp;
+  co_return version;
 }
 
 Task<base::Result<void>> MemoryDisk::rename(std::string from, std::string to) {

@@ -243,11 +243,12 @@ Task<base::Result<std::vector<DirectoryEntry>>> PosixDisk::list(std::string path
   co_return std::move(*entries);
 }
 
-Task<base::Result<FileStamp>> PosixDisk::stamp(std::string path) {
-  auto stamp = std::make_shared<FileStamp>();
-  const int error = co_await on_pool(&pool_, [path, stamp] { return names::stamp(path, *stamp); });
+Task<base::Result<FileVersion>> PosixDisk::version(std::string path) {
+  auto version = std::make_shared<FileVersion>();
+  const int error =
+      co_await on_pool(&pool_, [path, version] { return names::version(path, *version); });
   if (error != 0) co_return failed("cannot look at", path, error);
-  co_return *stamp;
+  co_return *version;
 }
 
 Task<base::Result<void>> PosixDisk::rename(std::string from, std::string to) {

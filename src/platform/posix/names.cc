@@ -152,7 +152,7 @@ int sync_directory(const std::string& path) {
   return fsync(directory.get()) == 0 ? 0 : errno;
 }
 
-int stamp(const std::string& path, FileStamp& out) {
+int version(const std::string& path, FileVersion& out) {
   if (has_nul(path)) return EINVAL;
   struct stat status{};
   if (lstat(path.c_str(), &status) != 0) return errno;

@@ -260,16 +260,16 @@ Task<base::Result<std::vector<DirectoryEntry>>> SimDisk::list(std::string path) 
   co_return result;
 }
 
-Task<base::Result<FileStamp>> SimDisk::stamp(std::string path) {
-  auto effect = [this, path]() -> base::Result<FileStamp> {
-    FileStamp stamp;
+Task<base::Result<FileVersion>> SimDisk::version(std::string path) {
+  auto effect = [this, path]() -> base::Result<FileVersion> {
+    FileVersion version;
     const int error =
-        fails(DiskOp::Name, world_.faults().fail_name) ? EIO : image_.stamp(path, stamp);
+        fails(DiskOp::Name, world_.faults().fail_name) ? EIO : image_.version(path, version);
     if (error != 0) return failed("cannot look at", path, error);
-    return stamp;
+    return version;
   };
-  base::Result<FileStamp> result =
-      co_await perform<FileStamp>(options_.name_takes, "cannot look at", path, std::move(effect));
+  base::Result<FileVersion> result =
+      co_await perform<FileVersion>(options_.name_takes, "cannot look at", path, std::move(effect));
   co_return result;
 }
 

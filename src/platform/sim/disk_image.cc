@@ -93,7 +93,7 @@ int DiskImage::list(std::string_view path, std::vector<DirectoryEntry>& out) con
   return 0;
 }
 
-int DiskImage::stamp(std::string_view path, FileStamp& out) const {
+int DiskImage::version(std::string_view path, FileVersion& out) const {
   Place place;
   const int error = find(path, place);
   if (error != 0) return error;

@@ -15,6 +15,7 @@ Core::Core(CoreParts parts, SettingsPtr config)
       events_(*parts.topology, kEvents, config->events_capacity),
       rejects_(parts.topology->meters()),
       loader_(*parts.topology, *config),
+      cors_(parts_for(parts)),
       packs_(parts_for(parts), parts.open_pack),
       pack_orders_(parts_for(parts), packs_),
       pack_keeper_(parts_for(parts), packs_, pack_orders_),
@@ -44,6 +45,7 @@ Task<Result<>> Core::open() {
 void Core::apply(SettingsPtr config) {
   settings_.set(config);
   loader_.apply(*config);
+  cors_.apply(*config);
   assets_.apply(*config);
   packs_.apply(*config);
   sites_.apply(*config);

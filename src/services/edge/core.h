@@ -13,6 +13,7 @@
 #include "runtime/watch.h"
 #include "services/edge/assets.h"
 #include "services/edge/config.h"
+#include "services/edge/cors.h"
 #include "services/edge/events.h"
 #include "services/edge/loader.h"
 #include "services/edge/pack_keeper.h"
@@ -53,6 +54,7 @@ class Core {
   [[nodiscard]] PackKeeper& pack_keeper() noexcept { return pack_keeper_; }
   [[nodiscard]] Sites& sites() noexcept { return sites_; }
   [[nodiscard]] Assets& assets() noexcept { return assets_; }
+  [[nodiscard]] Cors& cors() noexcept { return cors_; }
   [[nodiscard]] Rejects& rejects() noexcept { return rejects_; }
   [[nodiscard]] platform::SendArena& send_arena() noexcept { return send_arena_; }
   [[nodiscard]] runtime::Broadcast<EdgeEvent>& events() noexcept { return events_; }
@@ -66,6 +68,7 @@ class Core {
   runtime::Broadcast<EdgeEvent> events_;
   Rejects rejects_;
   Loader loader_;
+  Cors cors_;
   Packs packs_;
   PackOrders pack_orders_;
   PackKeeper pack_keeper_;

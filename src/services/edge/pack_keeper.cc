@@ -118,44 +118,44 @@ void PackKeeper::let_go(const std::map<std::string, MountOrder>& wanted, bool is
 
 // A file that is new or other than before is taken once it has stayed the same for a look: until
 // then somebody may be writing it. At the start there is no before.
-bool PackKeeper::is_being_written(const MountOrder& order, const platform::FileStamp& stamp) {
+bool PackKeeper::is_being_written(const MountOrder& order, const platform::FileVersion& version) {
   if (order.source != MountSource::Directory || !packs_.is_settled()) return false;
-  const auto [seen, is_new] = coming_.try_emplace(order.name, stamp);
-  if (!is_new && seen->second == stamp) {
+  const auto [seen, is_new] = coming_.try_emplace(order.name, version);
+  if (!is_new && seen->second == version) {
     coming_.erase(seen);
     return false;
   }
-  seen->second = stamp;
+  seen->second = version;
   return true;
 }
 
 Task<void> PackKeeper::follow(MountOrder order, runtime::Shutdown shutdown) {
-  const auto stamp = co_await parts_.host.disk.stamp(order.path);
+  const auto version = co_await parts_.host.disk.version(order.path);
   const PackTablePtr table = packs_.table();
   const MountEntry* const entry = table->find(order.name);
   if (entry != nullptr && entry->is_opening) co_return;  // an operator replaces it
   if (entry == nullptr && table->packs.size() >= Packs::kMost) co_return;
-  if (!stamp) {
-    const bool is_known = entry != nullptr && entry->error == stamp.error().message;
-    if (!is_known) packs_.refuse(order, {}, stamp.error(), Packs::Refused::Kept, {});
+  if (!version) {
+    const bool is_known = entry != nullptr && entry->error == version.error().message;
+    if (!is_known) packs_.refuse(order, {}, version.error(), Packs::Refused::Kept, {});
     co_return;
   }
   const bool is_mounted = entry != nullptr && entry->mount && entry->order.path == order.path &&
-                          entry->mounted == *stamp;
+                          entry->mounted == *version;
   if (is_mounted) {
     if (entry->order != order || !entry->error.empty()) packs_.confirm(order);
     co_return;
   }
-  const bool was_refused = entry != nullptr && !entry->error.empty() && entry->tried == *stamp;
-  if (was_refused || is_being_written(order, *stamp)) co_return;
+  const bool was_refused = entry != nullptr && !entry->error.empty() && entry->tried == *version;
+  if (was_refused || is_being_written(order, *version)) co_return;
   const Packs::Opening opening(packs_, order);
-  auto verified = co_await packs_.verify(order.path, *stamp, std::move(shutdown));
+  auto verified = co_await packs_.verify(order.path, *version, std::move(shutdown));
   if (!verified) {
-    packs_.refuse(order, *stamp, verified.error(), Packs::Refused::Kept, {});
+    packs_.refuse(order, *version, verified.error(), Packs::Refused::Kept, {});
     co_return;
   }
-  const auto mounted = co_await packs_.mount(order, std::move(*verified), *stamp, {});
-  if (!mounted) packs_.refuse(order, *stamp, mounted.error(), Packs::Refused::Kept, {});
+  const auto mounted = co_await packs_.mount(order, std::move(*verified), *version, {});
+  if (!mounted) packs_.refuse(order, *version, mounted.error(), Packs::Refused::Kept, {});
 }
 
 }  // namespace ron::edge

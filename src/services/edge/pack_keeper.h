@@ -36,14 +36,14 @@ class PackKeeper {
   platform::Task<std::optional<Orders>> in_directory(std::string directory);
   platform::Task<void> follow(MountOrder order, runtime::Shutdown shutdown);
   void let_go(const std::map<std::string, MountOrder>& wanted, bool is_directory_known);
-  bool is_being_written(const MountOrder& order, const platform::FileStamp& stamp);
+  bool is_being_written(const MountOrder& order, const platform::FileVersion& version);
   void complain(std::string trouble);
 
   EdgeParts parts_;
   Packs& packs_;
   const PackOrders& orders_;
   // Files of packs_dir as they were at the last look, if they are not mounted like that.
-  std::map<std::string, platform::FileStamp, std::less<>> coming_;
+  std::map<std::string, platform::FileVersion, std::less<>> coming_;
   std::string trouble_;  // what was said last of the directory
 };
 

@@ -133,17 +133,21 @@ Task<Result<PackAdded>> PackOrders::do_add(MountOrder order, Operator by,
     packs_.refuse(order, {}, why, Packs::Refused::Forgotten, by);
     return fail(std::move(why));
   };
-  const auto stamp = co_await parts_.host.disk.stamp(order.path);
-  if (!stamp) co_return refuse(stamp.error());
+  const auto version = co_await parts_.host.disk.version(order.path);
+  if (!version) co_return refuse(version.error());
   const PackTablePtr before = packs_.table();
   const MountEntry* const there = before->find(order.name);
   const bool is_new = there == nullptr || !there->mount;
+  // Asked for again, perhaps because the answer was lost: it is done.
+  if (!is_new && there->mount->order == order && there->mounted == *version) {
+    co_return PackAdded{there->mount, false};
+  }
   const Packs::Opening opening(packs_, order);
-  auto verified = co_await packs_.verify(order.path, *stamp, std::move(shutdown));
+  auto verified = co_await packs_.verify(order.path, *version, std::move(shutdown));
   if (!verified) co_return refuse(std::move(verified.error()));
   const Result<> kept = co_await book_.set(order.name, print(order));
   if (!kept) co_return refuse(kept.error());
-  auto mounted = co_await packs_.mount(order, std::move(*verified), *stamp, by);
+  auto mounted = co_await packs_.mount(order, std::move(*verified), *version, by);
   if (!mounted) co_return refuse(std::move(mounted.error()));
   co_return PackAdded{std::move(*mounted), is_new};
 }

@@ -1,8 +1,6 @@
 #include "services/edge/packs.h"
 
 #include <algorithm>
-#include <cassert>
-#include <mutex>
 #include <utility>
 
 #include "runtime/background.h"
@@ -22,46 +20,24 @@ const MountEntry* PackTable::find(std::string_view name) const noexcept {
 }
 
 Packs::Packs(EdgeParts parts, PackOpener opener)
-    : parts_(std::move(parts)), opener_(std::move(opener)), lock_(kMountsLock) {
+    : parts_(std::move(parts)),
+      opener_(std::move(opener)),
+      tables_(parts_.host.cores, kMountsLock, std::make_shared<const PackTable>()) {
   if (!opener_) {
     const pack::Place place{&parts_.host.disk, &parts_.host.blocking};
     opener_ = [place](std::string path) {
       return pack::open(place, std::move(path), pack::Limits{});
     };
   }
-  for (const platform::Executor* core : parts_.host.cores) copies_.push_back({core, 0, nullptr});
   for (std::size_t i = 0; i < outcomes_.size(); ++i) {
     outcomes_[i] = &parts_.topology->meters().counter(metrics::kTiles, {metrics::kTileOutcomes[i]});
   }
-  latest_ = std::make_shared<const PackTable>();
   apply(*parts_.settings->get());
 }
 
 // Only cores[0] changes it, so that nothing comes between reading it and this.
 void Packs::publish(PackTable next) {
-  auto table = std::make_shared<const PackTable>(std::move(next));
-  {
-    const std::lock_guard guard(lock_);
-    std::swap(latest_, table);
-  }
-  version_.fetch_add(1, std::memory_order_release);
-}
-
-PackTablePtr Packs::table() const {
-  const std::lock_guard guard(lock_);
-  return latest_;
-}
-
-const PackTable& Packs::here() {
-  const platform::Executor* const current = platform::Executor::current();
-  const auto copy = std::ranges::find(copies_, current, &Copy::home);
-  assert(copy != copies_.end() && "on a core of the service");
-  const std::uint64_t version = version_.load(std::memory_order_acquire);
-  if (copy->version != version) {
-    copy->table = table();
-    copy->version = version;
-  }
-  return *copy->table;
+  tables_.set(std::make_shared<const PackTable>(std::move(next)));
 }
 
 void Packs::apply(const EdgeConfig& config) {
@@ -84,7 +60,7 @@ void Packs::tell(EventKind kind, const std::string& name, std::string detail, co
                        .corr_id = by.corr_id});
 }
 
-Task<Result<pack::PackPtr>> Packs::verify(std::string path, platform::FileStamp stamp,
+Task<Result<pack::PackPtr>> Packs::verify(std::string path, platform::FileVersion version,
                                           runtime::Shutdown shutdown) {
   runtime::Background<Result<pack::PackPtr>> opening(opener_(path));
   if (!opening.done()) {
@@ -96,8 +72,8 @@ Task<Result<pack::PackPtr>> Packs::verify(std::string path, platform::FileStamp 
   }
   Result<pack::PackPtr> opened = opening.take();
   if (!opened) co_return opened;
-  const auto now = co_await parts_.host.disk.stamp(path);
-  if (!now || *now != stamp) {
+  const auto now = co_await parts_.host.disk.version(path);
+  if (!now || *now != version) {
     co_return fail(Code::Malformed, path + " was changed while it was verified");
   }
   co_return opened;
@@ -105,7 +81,7 @@ Task<Result<pack::PackPtr>> Packs::verify(std::string path, platform::FileStamp 
 
 // Metadata may be megabytes of JSON: not on a core.
 Task<Result<MountPtr>> Packs::mount(MountOrder order, pack::PackPtr verified,
-                                    platform::FileStamp stamp, Operator by) {
+                                    platform::FileVersion version, Operator by) {
   const auto make = [order, verified, generation = parts_.loader->new_generation(),
                      arena = &parts_.host.send_arena] {
     return std::make_shared<const Mount>(order, verified, generation, *arena);
@@ -114,7 +90,7 @@ Task<Result<MountPtr>> Packs::mount(MountOrder order, pack::PackPtr verified,
       co_await parts_.host.blocking.run([make]() -> MountPtr { return make(); });
   if (!made) co_return made;
   PackTable next = *table();
-  next.packs[order.name] = {.order = order, .mount = *made, .mounted = stamp, .tried = stamp};
+  next.packs[order.name] = {.order = order, .mount = *made, .mounted = version, .tried = version};
   publish(std::move(next));
   tell(EventKind::PackMounted, order.name, (*made)->file_tag + " " + order.path, by,
        verified->info().bytes);
@@ -150,14 +126,14 @@ Packs::Opening::~Opening() {
   packs_.publish(std::move(next));
 }
 
-void Packs::refuse(const MountOrder& order, platform::FileStamp stamp, const base::Error& why,
+void Packs::refuse(const MountOrder& order, platform::FileVersion version, const base::Error& why,
                    Refused refused, const Operator& by) {
   if (refused == Refused::Kept) {
     PackTable next = *table();
     MountEntry& entry = next.packs[order.name];
     if (!entry.mount) entry.order = order;
     entry.error = why.message;
-    entry.tried = stamp;
+    entry.tried = version;
     publish(std::move(next));
   }
   if (why.code != Code::Canceled) tell(EventKind::PackRefused, order.name, why.message, by);

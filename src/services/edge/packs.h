@@ -22,10 +22,10 @@
 #include "http/decode_guard.h"
 #include "platform/disk.h"
 #include "platform/task.h"
-#include "runtime/lock.h"
 #include "runtime/shutdown.h"
 #include "services/edge/mount.h"
 #include "services/edge/parts.h"
+#include "services/kit/core_copies.h"
 
 namespace ron::edge {
 
@@ -35,11 +35,11 @@ using PackOpener = std::function<platform::Task<base::Result<pack::PackPtr>>(std
 // A name and what is known of it.
 struct MountEntry {
   MountOrder order;
-  MountPtr mount{};               // null: it is being verified for the first time, or was refused
-  platform::FileStamp mounted{};  // its file as it was then
-  platform::FileStamp tried{};    // the file as it was at the last try
-  std::string error{};            // why that was refused; or what is wrong with the file now
-  bool is_opening = false;        // it is being verified
+  MountPtr mount{};                 // null: it is being verified for the first time, or was refused
+  platform::FileVersion mounted{};  // its file as it was then
+  platform::FileVersion tried{};    // the file as it was at the last try
+  std::string error{};              // why that was refused; or what is wrong with the file now
+  bool is_opening = false;          // it is being verified
 };
 
 // All that the answer to a request for a tile depends on. Immutable.
@@ -81,18 +81,19 @@ class Packs {
   void apply(const EdgeConfig& config);
 
   // The table as this core sees it; valid until the caller waits. Costs one load of a counter.
-  [[nodiscard]] const PackTable& here();
+  [[nodiscard]] const PackTable& here() { return tables_.here(); }
   // The same for whoever waits meanwhile.
-  [[nodiscard]] PackTablePtr table() const;
+  [[nodiscard]] PackTablePtr table() const { return tables_.get(); }
 
   // Opens a file and verifies all of it. Malformed with the reason; Canceled when a stop came
   // first. Cancel-safe.
-  platform::Task<base::Result<pack::PackPtr>> verify(std::string path, platform::FileStamp stamp,
+  platform::Task<base::Result<pack::PackPtr>> verify(std::string path,
+                                                     platform::FileVersion version,
                                                      runtime::Shutdown shutdown);
   // Makes what verify() gave the pack of its name; answers that have begun keep the one before.
   // Cancel-safe.
   platform::Task<base::Result<MountPtr>> mount(MountOrder order, pack::PackPtr verified,
-                                               platform::FileStamp stamp, Operator by);
+                                               platform::FileVersion version, Operator by);
   // What is mounted is what is wanted: perhaps with other options, and nothing is wrong with it.
   void confirm(const MountOrder& order);
 
@@ -112,7 +113,7 @@ class Packs {
   // It was not mounted. What is mounted under the name stays; a name that has nothing is kept with
   // the reason, or forgotten.
   enum class Refused : std::uint8_t { Kept, Forgotten };
-  void refuse(const MountOrder& order, platform::FileStamp stamp, const base::Error& why,
+  void refuse(const MountOrder& order, platform::FileVersion version, const base::Error& why,
               Refused refused, const Operator& by);
   void unmount(const std::string& name, std::string why, const Operator& by);
 
@@ -126,23 +127,13 @@ class Packs {
   void count(TileOutcome outcome) noexcept { outcomes_[static_cast<std::size_t>(outcome)]->add(); }
 
  private:
-  // What one core has of the table. Its own core only.
-  struct alignas(64) Copy {
-    const platform::Executor* home = nullptr;
-    std::uint64_t version = 0;
-    PackTablePtr table;
-  };
-
   void publish(PackTable next);
   void tell(EventKind kind, const std::string& name, std::string detail, const Operator& by,
             std::uint64_t bytes = 0);
 
   EdgeParts parts_;
   PackOpener opener_;
-  mutable runtime::Lock lock_;
-  PackTablePtr latest_;  // guarded by lock_
-  std::atomic<std::uint64_t> version_ = 0;
-  std::vector<Copy> copies_;
+  kit::CoreCopies<PackTable> tables_;
   std::atomic<bool> settled_ = false;
   std::array<runtime::Counter*, metrics::kTileOutcomes.size()> outcomes_;
 };

@@ -185,7 +185,8 @@ TEST_F(PacksTest, AnAddedPackIsThereAgainAfterARestart) {
   EXPECT_NE(added.body.find("\"hash\":\"" + tag_of("one")), std::string::npos) << added.body;
   EXPECT_EQ(get(kTile).body, "one 2/1/0");
   EXPECT_EQ(add_pack("world", "/maps/world.pmtiles").status, 200) << "the name was taken";
-  EXPECT_EQ(audited(), (std::vector<std::string>{"pack mounted world", "pack mounted world"}));
+  EXPECT_EQ(audited(), std::vector<std::string>{"pack mounted world"})
+      << "the same file is not verified again";
   deafen();
   start();
   EXPECT_EQ(get(kTile).body, "one 2/1/0");

@@ -22,6 +22,7 @@ constinit const kit::ServiceKind kKind{.name = "edge",
                                        .section = kit::section_of<edge_section>,
                                        .settings = kit::settings_of<edge_section>,
                                        .make = make,
+                                       .judges_origins = true,
                                        .dials = true};
 
 Service::Service(kit::ServiceParts parts, std::string directory, const RouteAdder& routes)

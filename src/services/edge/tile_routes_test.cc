@@ -211,6 +211,48 @@ TEST_F(TileRoutes, APublicUrlComesBeforeWhatARequestSays) {
       << answer.body;
 }
 
+TEST_F(TileRoutes, PagesOfOtherOriginsAreDeniedByDefault) {
+  start_world();
+  const Answer answer = get("/edge/tiles/world/1/0/0", "Origin: https://app.example\r\n");
+  EXPECT_EQ(answer.status, 200) << "it is answered, and the browser withholds it";
+  EXPECT_EQ(answer.head.find("Access-Control"), std::string::npos);
+  EXPECT_EQ(ask("OPTIONS", "/edge/tiles/world/1/0/0",
+                "Origin: https://app.example\r\nAccess-Control-Request-Method: GET\r\n")
+                .status,
+            403);
+}
+
+TEST_F(TileRoutes, PagesOfAnAllowedOriginMayRead) {
+  start_world({"edge.cors.allow_origins=[\"https://app.example\"]"});
+  const std::string mine = "Origin: https://app.example\r\n";
+  const Answer answer = get("/edge/tiles/world/1/0/0", mine);
+  EXPECT_TRUE(answer.says("Access-Control-Allow-Origin: https://app.example"));
+  EXPECT_TRUE(answer.says("Vary: Origin"));
+  EXPECT_TRUE(answer.says("Vary: Accept-Encoding"));
+  EXPECT_TRUE(
+      get("/edge/tiles/other.json", mine).says("Access-Control-Allow-Origin: https://app.example"))
+      << "an error, too";
+  for (const char* other : {"Origin: https://app.example.evil\r\n", ""}) {
+    const Answer denied = get("/edge/tiles/world/1/0/0", other);
+    EXPECT_EQ(denied.head.find("Access-Control"), std::string::npos) << other;
+    EXPECT_TRUE(denied.says("Vary: Origin")) << "a cache must not give it to the other";
+  }
+  const std::string method = "Access-Control-Request-Method: ";
+  const Answer preflight =
+      ask("OPTIONS", "/edge/packs/world.pmtiles",
+          mine + method + "GET\r\nAccess-Control-Request-Headers: range, if-match\r\n");
+  EXPECT_EQ(preflight.status, 204);
+  EXPECT_TRUE(preflight.says("Access-Control-Allow-Origin: https://app.example"));
+  EXPECT_TRUE(preflight.says("Access-Control-Allow-Methods: GET, HEAD"));
+  EXPECT_TRUE(preflight.says("Access-Control-Allow-Headers: range, if-match"));
+  EXPECT_EQ(ask("OPTIONS", "/edge/tiles/world.json", mine + method + "DELETE\r\n").status, 403);
+  EXPECT_TRUE(ask("OPTIONS", "/edge/tiles/world.json").says("Allow: GET, HEAD, OPTIONS"));
+  reload({"edge.cors.allow_origins=[\"*\"]"}, kWorld);
+  const Answer any = get("/edge/tiles/world/1/0/0");
+  EXPECT_TRUE(any.says("Access-Control-Allow-Origin: *"));
+  EXPECT_FALSE(any.says("Vary: Origin")) << "it is the same for everybody";
+}
+
 TEST_F(TileRoutes, PacksAreListed) {
   write("/maps", "broken.pmtiles", "bad: no header");
   start_world({}, "[[edge.packs]]\nname = \"broken\"\npath = \"/maps/broken.pmtiles\"\n");

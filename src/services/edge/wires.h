@@ -79,6 +79,7 @@ inline constexpr std::array kLocks = {
     LockDecl{"url_table", 4, "one shard of what is known of URLs"},
     LockDecl{"memory_tier", 5, "one shard of what is in memory"},
     LockDecl{"volume_state", 6, "index, segments and sums of the cache on disk"},
+    LockDecl{"cors_origins", 7, "whose pages may use it; held to copy or swap a pointer"},
     LockDecl{"book", 7, "what is kept of the packs and sites that were added"},
 };
 inline constexpr const LockDecl& kMountsLock = kLocks[0];
@@ -87,6 +88,7 @@ inline constexpr const LockDecl& kFlightsLock = kLocks[2];
 inline constexpr const LockDecl& kUrlsLock = kLocks[3];
 inline constexpr const LockDecl& kMemoryLock = kLocks[4];
 inline constexpr const LockDecl& kVolumeLock = kLocks[5];
+inline constexpr const LockDecl& kCorsLock = kLocks[6];
 inline constexpr const LockDecl& kBookLock = kLocks[6];
 
 inline constexpr runtime::Wires kWires{"svc-edge", kTasks, kChannels, kLocks};
