@@ -116,15 +116,27 @@ Task<Result<bool>> Book::remove(std::string name) {
 // By whoever has the turn.
 Task<Result<>> Book::replace(Entries next) {
   if (!path_.empty()) {
-    const std::size_t slash = path_.rfind('/');
-    const std::string directory = slash == std::string::npos ? "." : path_.substr(0, slash);
-    const auto written =
-        co_await volume::replace_file(&disk_, directory, path_.substr(slash + 1), print(next));
-    if (!written) co_return fail(written.error().code, path_ + ": " + written.error().message);
+    const Result<void> written = co_await write(print(next));
+    if (!written) co_return fail(Code::StorageBusy, path_ + ": " + written.error().message);
   }
   const std::lock_guard guard(lock_);
   entries_ = std::move(next);
   co_return Result<>();
+}
+
+Task<Result<void>> Book::write(std::string text) {
+  const std::size_t slash = path_.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : path_.substr(0, slash);
+  if (!has_directory_) {
+    auto made = co_await disk_.make_directory(directory);
+    if (!made) co_return made;
+    const std::size_t parent = directory.rfind('/');
+    const bool has_parent = parent != std::string::npos && parent != 0;
+    made = co_await disk_.sync_directory(has_parent ? directory.substr(0, parent) : ".");
+    if (!made) co_return made;
+    has_directory_ = true;
+  }
+  co_return co_await volume::replace_file(&disk_, directory, path_.substr(slash + 1), text);
 }
 
 }  // namespace ron::edge

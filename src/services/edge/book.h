@@ -31,7 +31,8 @@ class Book {
 
   using Entries = std::map<std::string, std::string>;
 
-  // In a directory that is there. Empty path: nothing is kept beyond the process.
+  // The directory is made when there is something to keep; its parent is there. Empty path: nothing
+  // is kept beyond the process.
   Book(platform::Disk& disk, std::string path);
   Book(const Book&) = delete;
   Book& operator=(const Book&) = delete;
@@ -51,10 +52,12 @@ class Book {
 
  private:
   platform::Task<base::Result<>> replace(Entries next);
+  platform::Task<base::Result<void>> write(std::string text);
 
   platform::Disk& disk_;
   const std::string path_;
   runtime::Semaphore changing_{1};
+  bool has_directory_ = false;  // of whoever has the turn
   mutable runtime::Lock lock_;
   Entries entries_;  // guarded by lock_
 };

@@ -126,8 +126,6 @@ TEST(Book, HasAllOfAChangeOrNothingOfIt) {
       platform::sim::World world(at + 1);
       platform::sim::Node& node = world.add_node();
       chain::FaultDisk disk(node);
-      ASSERT_TRUE(run(world, node, disk.make_directory("edge")));
-      ASSERT_TRUE(run(world, node, disk.sync_directory(".")));
       bool is_done = false;
       {
         Book book(disk, kPath);

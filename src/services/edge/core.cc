@@ -15,6 +15,7 @@ Core::Core(CoreParts parts, SettingsPtr config)
       events_(*parts.topology, kEvents, config->events_capacity),
       rejects_(parts.topology->meters()),
       loader_(*parts.topology, *config),
+      fetcher_(parts_for(parts)),
       cors_(parts_for(parts)),
       packs_(parts_for(parts), parts.open_pack),
       pack_orders_(parts_for(parts), packs_),
@@ -31,7 +32,8 @@ EdgeParts Core::parts_for(const CoreParts& parts) {
           .settings = &settings_,
           .events = &events_,
           .loader = &loader_,
-          .rejects = &rejects_};
+          .rejects = &rejects_,
+          .fetcher = &fetcher_};
 }
 
 Task<Result<>> Core::open() {
@@ -40,6 +42,10 @@ Task<Result<>> Core::open() {
   const Result<> packs = co_await pack_orders_.open();
   if (!packs) co_return base::fail(packs.error());
   co_return co_await sites_.open();
+}
+
+Task<void> Core::dial(std::size_t core, runtime::Shutdown shutdown) {
+  return sites_.dial(core, std::move(shutdown));
 }
 
 void Core::apply(SettingsPtr config) {

@@ -15,6 +15,7 @@
 #include "services/edge/config.h"
 #include "services/edge/cors.h"
 #include "services/edge/events.h"
+#include "services/edge/fetch.h"
 #include "services/edge/loader.h"
 #include "services/edge/pack_keeper.h"
 #include "services/edge/pack_orders.h"
@@ -46,13 +47,17 @@ class Core {
   // Reads what is on disk. Not cancel-safe.
   platform::Task<base::Result<>> open();
   void apply(SettingsPtr config);
+  // The body of a core's dialer: keeps its connections and closes them in the end.
+  platform::Task<void> dial(std::size_t core, runtime::Shutdown shutdown);
 
   [[nodiscard]] Loader& loader() noexcept { return loader_; }
+  [[nodiscard]] Fetcher& fetcher() noexcept { return fetcher_; }
   [[nodiscard]] Packs& packs() noexcept { return packs_; }
   [[nodiscard]] const Packs& packs() const noexcept { return packs_; }
   [[nodiscard]] PackOrders& pack_orders() noexcept { return pack_orders_; }
   [[nodiscard]] PackKeeper& pack_keeper() noexcept { return pack_keeper_; }
   [[nodiscard]] Sites& sites() noexcept { return sites_; }
+  [[nodiscard]] const Sites& sites() const noexcept { return sites_; }
   [[nodiscard]] Assets& assets() noexcept { return assets_; }
   [[nodiscard]] Cors& cors() noexcept { return cors_; }
   [[nodiscard]] Rejects& rejects() noexcept { return rejects_; }
@@ -68,6 +73,7 @@ class Core {
   runtime::Broadcast<EdgeEvent> events_;
   Rejects rejects_;
   Loader loader_;
+  Fetcher fetcher_;
   Cors cors_;
   Packs packs_;
   PackOrders pack_orders_;

@@ -51,8 +51,9 @@ void Service::add_operator_routes(http::Router& router) {
 
 kit::Readiness Service::readiness() const {
   kit::Readiness state;
-  state.missing = core_.packs().missing();
   state.ready = core_.packs().is_settled();
+  state.missing = core_.packs().missing();
+  for (std::string& what : core_.sites().missing()) state.missing.push_back(std::move(what));
   state.write_ready = state.missing.empty();
   return state;
 }
@@ -64,10 +65,19 @@ void Service::apply(const config::Config& config) { core_.apply(config.get(edge_
 void Service::start_tasks() {
   using runtime::Shutdown;
   start_auditor<EdgeEvent>(core_.events(), tell);
-  start_task(kMountsTask, *host().cores[0],
+  const auto cores = host().cores;
+  for (std::size_t core = 0; core < cores.size(); ++core) {
+    start_task(kDialerTask, *cores[core],
+               [this, core](Shutdown stop) { return core_.fetcher().dial(core, std::move(stop)); });
+    start_task(kDialerTask, *cores[core],
+               [this, core](Shutdown stop) { return core_.dial(core, std::move(stop)); });
+  }
+  start_task(kMountsTask, *cores[0],
              [this](Shutdown stop) { return core_.pack_keeper().keep(std::move(stop)); });
-  start_task(kMounterTask, *host().cores[0],
+  start_task(kMounterTask, *cores[0],
              [this](Shutdown stop) { return core_.pack_orders().work(std::move(stop)); });
+  start_task(kSitesTask, *cores[0],
+             [this](Shutdown stop) { return core_.sites().keep(std::move(stop)); });
   start_workers(kWorkerTask, settings()->workers,
                 [this](Shutdown stop) { return core_.loader().work(std::move(stop)); });
 }
