@@ -10,12 +10,16 @@ using base::Result;
 using platform::Task;
 
 Core::Core(CoreParts parts, SettingsPtr config)
-    : settings_(*parts.topology, kSettings, config),
+    : send_arena_(parts.host.send_arena),
+      settings_(*parts.topology, kSettings, config),
       events_(*parts.topology, kEvents, config->events_capacity),
       rejects_(parts.topology->meters()),
       loader_(*parts.topology, *config),
       fetcher_(parts_for(parts)),
-      packs_(parts_for(parts)),
+      cors_(parts_for(parts)),
+      packs_(parts_for(parts), parts.open_pack),
+      pack_orders_(parts_for(parts), packs_),
+      pack_keeper_(parts_for(parts), packs_, pack_orders_),
       sites_(parts_for(parts)),
       assets_(parts_for(parts)) {}
 
@@ -35,14 +39,19 @@ EdgeParts Core::parts_for(const CoreParts& parts) {
 Task<Result<>> Core::open() {
   const Result<> assets = co_await assets_.open();
   if (!assets) co_return base::fail(assets.error());
-  const Result<> packs = co_await packs_.open();
+  const Result<> packs = co_await pack_orders_.open();
   if (!packs) co_return base::fail(packs.error());
   co_return co_await sites_.open();
+}
+
+Task<void> Core::dial(std::size_t core, runtime::Shutdown shutdown) {
+  return sites_.dial(core, std::move(shutdown));
 }
 
 void Core::apply(SettingsPtr config) {
   settings_.set(config);
   loader_.apply(*config);
+  cors_.apply(*config);
   assets_.apply(*config);
   packs_.apply(*config);
   sites_.apply(*config);

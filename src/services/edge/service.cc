@@ -22,11 +22,13 @@ constinit const kit::ServiceKind kKind{.name = "edge",
                                        .section = kit::section_of<edge_section>,
                                        .settings = kit::settings_of<edge_section>,
                                        .make = make,
+                                       .judges_origins = true,
                                        .dials = true};
 
 Service::Service(kit::ServiceParts parts, std::string directory, const RouteAdder& routes)
     : ServiceBase(std::move(parts), kKind), core_(core_parts(std::move(directory)), settings()) {
   routes(router(), core_);
+  add_gauge(metrics::kPacks, [this] { return core_.packs().mounted(); });
   add_gauge(metrics::kMemoryBytes, [this] { return core_.loader().memory().used_bytes(); });
 }
 
@@ -47,7 +49,14 @@ void Service::add_operator_routes(http::Router& router) {
   add_cache_admin_routes(router, core_);
 }
 
-kit::Readiness Service::readiness() const { return {}; }
+kit::Readiness Service::readiness() const {
+  kit::Readiness state;
+  state.ready = core_.packs().is_settled();
+  state.missing = core_.packs().missing();
+  for (std::string& what : core_.sites().missing()) state.missing.push_back(std::move(what));
+  state.write_ready = state.missing.empty();
+  return state;
+}
 
 platform::Task<base::Result<>> Service::open() { return core_.open(); }
 
@@ -60,7 +69,15 @@ void Service::start_tasks() {
   for (std::size_t core = 0; core < cores.size(); ++core) {
     start_task(kDialerTask, *cores[core],
                [this, core](Shutdown stop) { return core_.fetcher().dial(core, std::move(stop)); });
+    start_task(kDialerTask, *cores[core],
+               [this, core](Shutdown stop) { return core_.dial(core, std::move(stop)); });
   }
+  start_task(kMountsTask, *cores[0],
+             [this](Shutdown stop) { return core_.pack_keeper().keep(std::move(stop)); });
+  start_task(kMounterTask, *cores[0],
+             [this](Shutdown stop) { return core_.pack_orders().work(std::move(stop)); });
+  start_task(kSitesTask, *cores[0],
+             [this](Shutdown stop) { return core_.sites().keep(std::move(stop)); });
   start_workers(kWorkerTask, settings()->workers,
                 [this](Shutdown stop) { return core_.loader().work(std::move(stop)); });
 }
