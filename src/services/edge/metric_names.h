@@ -28,8 +28,22 @@ inline constexpr runtime::MetricDecl kLoadsJoined = runtime::declare_counter(
 inline constexpr runtime::MetricDecl kMemoryBytes =
     runtime::declare_gauge("edge_memory_bytes", "What the memory tier holds.");
 
+// Of the cache behind /edge/assets.
+inline constexpr std::array<std::string_view, 5> kCacheResults = {"hit", "miss", "stale",
+                                                                  "revalidated", "negative"};
+inline constexpr runtime::MetricDecl kCacheRequests = runtime::declare_counter(
+    "edge_cache_requests_total", "Answers of /edge/assets, by what the cache had to say.",
+    {{"result", kCacheResults}});
+inline constexpr runtime::MetricDecl kCacheBytes =
+    runtime::declare_gauge("edge_cache_bytes", "What assets take on disk.");
+inline constexpr runtime::MetricDecl kCacheEntries =
+    runtime::declare_gauge("edge_cache_entries", "Assets that are known.");
+inline constexpr runtime::MetricDecl kEvictions = runtime::declare_counter(
+    "edge_evictions_total", "Assets that were let go to make room for others.");
+
 inline constexpr std::array kAll = {
     kLife.reload_success, kLife.reload_fail, kLife.draining, &kRejects,
-    &kMemoryHits,         &kLoads,           &kLoadsJoined,  &kMemoryBytes};
+    &kMemoryHits,         &kLoads,           &kLoadsJoined,  &kMemoryBytes,
+    &kCacheRequests,      &kCacheBytes,      &kCacheEntries, &kEvictions};
 
 }  // namespace ron::edge::metrics
