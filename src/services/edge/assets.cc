@@ -55,10 +55,10 @@ std::string flight_key(const AssetRequest& wanted, VaryMask vary, std::uint64_t 
 
 Assets::Assets(EdgeParts parts)
     : parts_(std::move(parts)),
-      table_(bounds_of(*parts_.settings->get())),
+      table_(bounds_of(*parts_.settings->get()),
+             &parts_.topology->meters().counter(metrics::kEvictions)),
       store_(parts_.directory.empty() ? nullptr : std::make_unique<AssetStore>(parts_, table_)),
-      filler_(parts_, table_, store_.get()),
-      evicted_(parts_.topology->meters().counter(metrics::kEvictions)) {
+      filler_(parts_, table_, store_.get()) {
   for (std::size_t i = 0; i < results_.size(); ++i) {
     results_[i] =
         &parts_.topology->meters().counter(metrics::kCacheRequests, {metrics::kCacheResults[i]});
@@ -79,10 +79,6 @@ void Assets::apply(const EdgeConfig& config) {
   if (!change.place) return;
   change.gone = table_.trim();
   if (!change.gone.empty()) store_->submit(std::move(change));
-}
-
-std::uint64_t Assets::counted(CacheResult result) const noexcept {
-  return counts_[static_cast<std::size_t>(result)].load(std::memory_order_relaxed);
 }
 
 Task<Response> Assets::get(http::Request* request) {
@@ -252,6 +248,12 @@ Task<std::optional<Response>> Assets::from_fill(Visit* visit, FilledPtr filled) 
   co_return co_await from_copy(visit, filled->asset, result);
 }
 
+Response Assets::absent(const Visit& visit, const Asset& asset, CacheResult result) {
+  Response response = refuse(*visit.request, {Code::NotFound, "the origin does not have it"});
+  finish(response, asset, result);
+  return response;
+}
+
 bool Assets::may_serve_on_error(const Visit& visit) const {
   return visit.copy && !visit.copy->is_negative() &&
          http::may_serve_on_error(visit.copy->freshness, visit.wanted.control,
@@ -260,9 +262,8 @@ bool Assets::may_serve_on_error(const Visit& visit) const {
 }
 
 Task<Response> Assets::after_error(Visit* visit, base::Error error) {
-  const bool may_help = is_outage(error.code) || error.code == Code::NotAllowed;
   const bool is_offline = visit->settings->mode == Mode::Offline;
-  if (may_help && (is_offline || error.code != Code::NotAllowed) && may_serve_on_error(*visit)) {
+  if ((is_offline || is_outage(error.code)) && may_serve_on_error(*visit)) {
     auto answered = co_await from_copy(visit, visit->copy, CacheResult::Stale);
     if (answered) co_return std::move(*answered);
   }
@@ -272,7 +273,6 @@ Task<Response> Assets::after_error(Visit* visit, base::Error error) {
 void Assets::finish(Response& response, const Asset& asset, CacheResult result) {
   const auto at = static_cast<std::size_t>(result);
   results_[at]->add();
-  counts_[at].fetch_add(1, std::memory_order_relaxed);
   std::array<char, 16> text{};
   const std::uint32_t age = http::current_age_s(asset.freshness, parts_.host.clock.unix_ms());
   const auto end = std::to_chars(text.begin(), text.end(), age).ptr;

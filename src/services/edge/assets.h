@@ -56,7 +56,9 @@ class Assets {
   // Null in amnesia mode.
   [[nodiscard]] AssetStore* store() noexcept { return store_.get(); }
   [[nodiscard]] const AssetStore* store() const noexcept { return store_.get(); }
-  [[nodiscard]] std::uint64_t counted(CacheResult result) const noexcept;
+  [[nodiscard]] std::uint64_t counted(CacheResult result) const noexcept {
+    return results_[static_cast<std::size_t>(result)]->value();
+  }
 
  private:
   // A request on its way; lives in its handler's frame.
@@ -75,13 +77,13 @@ class Assets {
   platform::Task<std::optional<http::Response>> stream(Visit* visit, AssetPtr asset,
                                                        volume::ObjectHandle object,
                                                        CacheResult result);
-  platform::Task<base::Result<volume::ObjectHandle>> locate(AssetPtr asset);
   platform::Task<http::Response> fill(Visit* visit);
   platform::Task<base::Result<FilledPtr>> fill_once(Visit* visit, std::uint64_t order);
   platform::Task<std::optional<http::Response>> from_fill(Visit* visit, FilledPtr filled);
   // A copy that is past its time is better than this error, if everyone allows it.
   platform::Task<http::Response> after_error(Visit* visit, base::Error error);
   [[nodiscard]] bool may_serve_on_error(const Visit& visit) const;
+  http::Response absent(const Visit& visit, const Asset& asset, CacheResult result);
   void finish(http::Response& response, const Asset& asset, CacheResult result);
   void forget(const Asset& asset);
   platform::Task<base::Result<kit::RepresentationPtr>> load(AssetPtr asset);
@@ -92,8 +94,6 @@ class Assets {
   AssetFiller filler_;
   std::atomic<std::uint64_t> orders_ = 1;
   std::array<runtime::Counter*, metrics::kCacheResults.size()> results_;
-  std::array<std::atomic<std::uint64_t>, metrics::kCacheResults.size()> counts_{};
-  runtime::Counter& evicted_;
 };
 
 }  // namespace ron::edge

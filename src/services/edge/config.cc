@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "services/edge/egress.h"
 #include "services/edge/wires.h"
 
 namespace ron::edge {
@@ -98,8 +99,9 @@ void add_own_keys(config::Group<EdgeConfig>& group) {
                              "empty: this process"));
   group.add(config::text_list_key("allow", &C::allow, "[]", {.max = "1024"}, Reload::Hot,
                                   "origins that may be filled from: host, host:port, "
-                                  "host/path/prefix"));
-  group.add(config::bool_key("egress.allow_private", &C::allow_private, "false", {}, Reload::Hot,
+                                  "host/path/prefix, *.example.org"));
+  group.add(config::bool_key("egress.allow_private", &C::allow_private, "false", {},
+                             Reload::Restart,
                              "fills may connect to private, loopback and link-local addresses"));
   group.include(&C::fill, fill_keys(), "fill.");
   group.include(&C::cache, cache_keys(), "cache.");
@@ -115,11 +117,21 @@ void add_own_keys(config::Group<EdgeConfig>& group) {
                               "events kept for slow listeners before they miss some"));
 }
 
+void check_allow(const EdgeConfig& config, config::Problems& problems) {
+  for (const std::string& entry : config.allow) {
+    const base::Result<AllowedOrigin> origin = AllowedOrigin::parse(entry);
+    if (!origin) {
+      problems.add("allow", "'" + config::printable(entry) + "' " + origin.error().message);
+    }
+  }
+}
+
 config::Group<EdgeConfig> keys() {
   config::Group<EdgeConfig> group;
   group.include(kit::service_keys({.bind = "127.0.0.1:8084", .admin = "127.0.0.1:9084"}));
   group.with_default("limits.decode_abs_cap_bytes", "10MiB", "10MiB");
   add_own_keys(group);
+  group.check(check_allow);
   return group;
 }
 

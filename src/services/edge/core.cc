@@ -14,6 +14,7 @@ Core::Core(CoreParts parts, SettingsPtr config)
       events_(*parts.topology, kEvents, config->events_capacity),
       rejects_(parts.topology->meters()),
       loader_(*parts.topology, *config),
+      fetcher_(parts_for(parts)),
       packs_(parts_for(parts)),
       sites_(parts_for(parts)),
       assets_(parts_for(parts)) {}
@@ -27,7 +28,8 @@ EdgeParts Core::parts_for(const CoreParts& parts) {
           .settings = &settings_,
           .events = &events_,
           .loader = &loader_,
-          .rejects = &rejects_};
+          .rejects = &rejects_,
+          .origins = parts.origins != nullptr ? parts.origins : &fetcher_};
 }
 
 Task<Result<>> Core::open() {

@@ -14,6 +14,7 @@
 #include "services/edge/assets.h"
 #include "services/edge/config.h"
 #include "services/edge/events.h"
+#include "services/edge/fetch.h"
 #include "services/edge/loader.h"
 #include "services/edge/packs.h"
 #include "services/edge/parts.h"
@@ -30,6 +31,7 @@ struct CoreParts {
   std::string directory;  // empty: amnesia
   std::shared_ptr<const platform::TlsClient> tls;
   observe::Log log;
+  Origins* origins = nullptr;  // who is asked instead of the internet, in tests
 };
 
 // Made and opened on cores[0]; asked on any core.
@@ -44,6 +46,7 @@ class Core {
   void apply(SettingsPtr config);
 
   [[nodiscard]] Loader& loader() noexcept { return loader_; }
+  [[nodiscard]] Fetcher& fetcher() noexcept { return fetcher_; }
   [[nodiscard]] Packs& packs() noexcept { return packs_; }
   [[nodiscard]] Sites& sites() noexcept { return sites_; }
   [[nodiscard]] Assets& assets() noexcept { return assets_; }
@@ -57,6 +60,7 @@ class Core {
   runtime::Broadcast<EdgeEvent> events_;
   Rejects rejects_;
   Loader loader_;
+  Fetcher fetcher_;
   Packs packs_;
   Sites sites_;
   Assets assets_;

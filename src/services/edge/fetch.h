@@ -1,19 +1,21 @@
 // Fetcher: asks an origin for something, by the rules of [edge].
 //
-// HTTPS with verification only, to hosts of edge.allow and to addresses that may be connected to;
-// so is every redirect. A try has fill.timeout; one that is late, finds nobody or is told 503 or
-// 504 is repeated up to fill.max_tries in all, as long as the caller's deadline allows. Nothing of
-// the client's goes to an origin but Accept and Accept-Language; Set-Cookie does not come back.
+// HTTPS with verification only, to hosts of edge.allow and to addresses that may be connected to
+// (egress.h), and so is every redirect; nothing in mode offline. A try, redirects included, has
+// fill.timeout; one that is late, finds nobody or is told 503 or 504 is repeated up to
+// fill.max_tries in all, as long as the caller's deadline allows. Nothing of the client's goes to
+// an origin but Accept and Accept-Language; Set-Cookie does not come back.
 //
 // Errors carry what the client is told: NotAllowed 403, BodyCap, DecodedCap and DecodedRatio 413,
-// UpstreamFail 502, Timeout 504, Busy 429, Canceled 503. Each fetch is counted and audited here.
+// UpstreamFail 502, Timeout 504, Busy 429, Canceled 503; the detail `reason` says more
+// (fetch_attempt.h). Each fetch is counted and audited here.
 //
 // Made on cores[0]; asked on any core of the host, which has connections of its own.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,10 +28,15 @@
 #include "base/ulid.h"
 #include "platform/task.h"
 #include "runtime/deadline.h"
+#include "runtime/retry.h"
 #include "runtime/shutdown.h"
+#include "services/edge/egress.h"
+#include "services/edge/events.h"
 #include "services/edge/parts.h"
 
 namespace ron::edge {
+
+class FetchAttempt;
 
 // What is known of the copy that is to be checked; both empty: there is none.
 struct Validators {
@@ -104,9 +111,15 @@ class Origins {
                                                     runtime::Deadline deadline) = 0;
 };
 
+// Whether an address may be connected to.
+using AddressRule = std::function<bool(const platform::Endpoint&)>;
+
 class Fetcher final : public Origins {
  public:
+  // By egress.allow_private.
   explicit Fetcher(const EdgeParts& parts);
+  // For tests whose origins have private addresses.
+  Fetcher(const EdgeParts& parts, const AddressRule& rule);
   ~Fetcher() override;
 
   base::Result<> check(const FetchRequest& request) override;
@@ -117,11 +130,22 @@ class Fetcher final : public Origins {
   platform::Task<void> dial(std::size_t core, runtime::Shutdown shutdown);
 
  private:
-  class Loop;
+  struct Loop;
   struct Meters;
+  struct Ending;
+
+  Loop& here();
+  base::Result<OriginUrl> admit(const FetchRequest& request, const SettingsPtr& config, Loop& loop);
+  platform::Task<base::Result<base::Result<Fetched>>> try_once(FetchAttempt* attempt,
+                                                               runtime::Deadline deadline);
+  void refused(const FetchRequest& request, const base::Error& error);
+  void settle(const FetchRequest& request, const Ending& ending);
+  void tell(EventKind kind, const FetchRequest& request, std::string url, std::string detail,
+            std::uint64_t bytes);
 
   EdgeParts parts_;
   std::unique_ptr<Meters> meters_;
+  runtime::RetryBudget retries_;
   std::vector<std::unique_ptr<Loop>> loops_;  // of each core
 };
 

@@ -38,7 +38,7 @@ class Loader {
                                                             runtime::Deadline deadline);
   // The same for a URL that is filled from its origin.
   platform::Task<base::Result<FilledPtr>> fill(std::string url, Fill fill,
-                                              runtime::Deadline deadline);
+                                               runtime::Deadline deadline);
 
   // The body of a worker.
   platform::Task<void> work(runtime::Shutdown shutdown);

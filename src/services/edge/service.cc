@@ -28,6 +28,8 @@ Service::Service(kit::ServiceParts parts, std::string directory, const RouteAdde
     : ServiceBase(std::move(parts), kKind), core_(core_parts(std::move(directory)), settings()) {
   routes(router(), core_);
   add_gauge(metrics::kMemoryBytes, [this] { return core_.loader().memory().used_bytes(); });
+  add_gauge(metrics::kCacheBytes, [this] { return core_.assets().table().bytes(); });
+  add_gauge(metrics::kCacheEntries, [this] { return core_.assets().table().entries(); });
 }
 
 Service::~Service() = default;
@@ -56,8 +58,29 @@ void Service::apply(const config::Config& config) { core_.apply(config.get(edge_
 void Service::start_tasks() {
   using runtime::Shutdown;
   start_auditor<EdgeEvent>(core_.events(), tell);
+  const auto cores = host().cores;
+  if (AssetStore* const store = core_.assets().store()) start_cache_tasks(store);
+  for (std::size_t core = 0; core < cores.size(); ++core) {
+    start_task(kDialerTask, *cores[core],
+               [this, core](Shutdown stop) { return core_.fetcher().dial(core, std::move(stop)); });
+  }
   start_workers(kWorkerTask, settings()->workers,
                 [this](Shutdown stop) { return core_.loader().work(std::move(stop)); });
+}
+
+// The writer comes first and stops last: the janitor and every worker wait for it.
+void Service::start_cache_tasks(AssetStore* store) {
+  using runtime::Shutdown;
+  platform::Executor& core = *host().cores[0];
+  volume::DiskVolume* const volume = &store->volume();
+  start_task(kCommitterTask, core,
+             [volume](Shutdown stop) { return volume->committer(std::move(stop)); });
+  start_task(kRecovererTask, core,
+             [volume](Shutdown stop) { return volume->recoverer(std::move(stop)); });
+  start_task(kCompactorTask, core,
+             [volume](Shutdown stop) { return volume->compactor(std::move(stop)); });
+  start_task(kCacheJanitorTask, core,
+             [store](Shutdown stop) { return store->janitor(std::move(stop)); });
 }
 
 }  // namespace ron::edge

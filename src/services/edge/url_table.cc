@@ -37,7 +37,8 @@ void let_go(AssetPtr asset, const Asset* successor, UrlTable::LetGo& gone) {
 
 UrlTable::Shard::Shard() : lock(kUrlsLock) {}
 
-UrlTable::UrlTable(Bounds bounds) : order_lock_(kUrlOrderLock), bounds_(bounds) {}
+UrlTable::UrlTable(Bounds bounds, runtime::Counter* evicted)
+    : order_lock_(kUrlOrderLock), evicted_(evicted), bounds_(bounds) {}
 
 UrlTable::~UrlTable() = default;
 
@@ -132,6 +133,7 @@ void UrlTable::make_room(LetGo& gone) {
     const auto [victim, was_new] = order_.next(bounds_.bytes, bounds_.entries);
     const std::unique_ptr<Node> node = take(*victim);
     if (was_new) remember(*node->asset);
+    if (evicted_ != nullptr) evicted_->add();
     gone.push_back(std::move(node->asset));
   }
   count();

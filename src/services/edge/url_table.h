@@ -21,6 +21,7 @@
 
 #include "base/units.h"
 #include "runtime/lock.h"
+#include "runtime/meter.h"
 #include "services/edge/asset.h"
 #include "services/kit/fifo_order.h"
 
@@ -37,7 +38,8 @@ class UrlTable {
     std::uint64_t bytes = 0;
     std::uint64_t entries = 0;
   };
-  explicit UrlTable(Bounds bounds);
+  // `evicted` counts what had to make room for others.
+  explicit UrlTable(Bounds bounds, runtime::Counter* evicted = nullptr);
   UrlTable(const UrlTable&) = delete;
   UrlTable& operator=(const UrlTable&) = delete;
   ~UrlTable();
@@ -101,6 +103,7 @@ class UrlTable {
 
   mutable std::array<Shard, kShards> shards_;
   mutable runtime::Lock order_lock_;
+  runtime::Counter* evicted_;
   // Guarded by order_lock_.
   Bounds bounds_;
   kit::FifoOrder<Node> order_;
