@@ -267,6 +267,7 @@ Task<Response> Assets::after_error(Visit* visit, base::Error error) {
     auto answered = co_await from_copy(visit, visit->copy, CacheResult::Stale);
     if (answered) co_return std::move(*answered);
   }
+  if (error.code == Code::Amnesia) parts_.rejects->count(Reject::Amnesia);
   co_return refuse(*visit->request, error);
 }
 
