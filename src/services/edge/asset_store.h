@@ -87,6 +87,7 @@ class AssetStore {
   platform::Task<void> janitor(runtime::Shutdown shutdown);
 
   [[nodiscard]] volume::DiskVolume& volume() noexcept { return volume_; }
+  [[nodiscard]] volume::VolumeHealth health() const { return volume_.health(); }
   [[nodiscard]] platform::Host& host() noexcept { return host_; }
   [[nodiscard]] std::size_t changes_waiting() const noexcept { return changes_.depth(); }
 

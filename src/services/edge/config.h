@@ -67,6 +67,7 @@ struct EdgeConfig : kit::ServiceConfig {
   std::uint64_t workers = 0;
   std::uint64_t work_capacity = 0;
   std::uint64_t events_capacity = 0;
+  std::uint64_t debug_fail_workers = 0;  // a seam for tests: 0 in a build without them
 };
 
 const config::Section<EdgeConfig>& edge_section();

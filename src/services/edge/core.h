@@ -20,6 +20,8 @@
 #include "services/edge/parts.h"
 #include "services/edge/sites.h"
 #include "services/index/api/api.h"
+#include "services/kit/service.h"
+#include "services/kit/worker_faults.h"
 #include "services/storage/api/api.h"
 
 namespace ron::edge {
@@ -45,6 +47,17 @@ class Core {
   platform::Task<base::Result<>> open();
   void apply(SettingsPtr config);
 
+  // The body of a worker.
+  platform::Task<void> work(runtime::Shutdown shutdown) {
+    return workers_.run(loader_.work(std::move(shutdown)));
+  }
+  // Degraded while workers are being restarted, while so much waits for them that requests will be
+  // refused soon, and while the cache on disk takes nothing. What is in memory is served all the
+  // same. Any core.
+  [[nodiscard]] kit::Readiness readiness() const;
+  // A client was told this error.
+  void note_error(std::string_view code) noexcept;
+
   [[nodiscard]] Loader& loader() noexcept { return loader_; }
   [[nodiscard]] Fetcher& fetcher() noexcept { return fetcher_; }
   [[nodiscard]] Packs& packs() noexcept { return packs_; }
@@ -56,6 +69,9 @@ class Core {
  private:
   EdgeParts parts_for(const CoreParts& parts);
 
+  // A queue this full, in percent, is about to refuse.
+  static constexpr std::size_t kCrowded = 90;
+
   runtime::Watch<SettingsPtr> settings_;
   runtime::Broadcast<EdgeEvent> events_;
   Rejects rejects_;
@@ -64,6 +80,8 @@ class Core {
   Packs packs_;
   Sites sites_;
   Assets assets_;
+  kit::WorkerFaults workers_;
+  const std::size_t workers_wanted_;
 };
 
 }  // namespace ron::edge

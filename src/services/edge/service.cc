@@ -27,6 +27,7 @@ constinit const kit::ServiceKind kKind{.name = "edge",
 Service::Service(kit::ServiceParts parts, std::string directory, const RouteAdder& routes)
     : ServiceBase(std::move(parts), kKind), core_(core_parts(std::move(directory)), settings()) {
   routes(router(), core_);
+  tell_errors([this](std::string_view code) { core_.note_error(code); });
   add_gauge(metrics::kMemoryBytes, [this] { return core_.loader().memory().used_bytes(); });
   add_gauge(metrics::kCacheBytes, [this] { return core_.assets().table().bytes(); });
   add_gauge(metrics::kCacheEntries, [this] { return core_.assets().table().entries(); });
@@ -49,7 +50,7 @@ void Service::add_operator_routes(http::Router& router) {
   add_cache_admin_routes(router, core_);
 }
 
-kit::Readiness Service::readiness() const { return {}; }
+kit::Readiness Service::readiness() const { return core_.readiness(); }
 
 platform::Task<base::Result<>> Service::open() { return core_.open(); }
 
@@ -65,7 +66,7 @@ void Service::start_tasks() {
                [this, core](Shutdown stop) { return core_.fetcher().dial(core, std::move(stop)); });
   }
   start_workers(kWorkerTask, settings()->workers,
-                [this](Shutdown stop) { return core_.loader().work(std::move(stop)); });
+                [this](Shutdown stop) { return core_.work(std::move(stop)); });
 }
 
 // The writer comes first and stops last: the janitor and every worker wait for it.
