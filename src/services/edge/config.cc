@@ -157,11 +157,19 @@ void check_sites(const EdgeConfig& config, config::Problems& problems) {
   if (!origin) problems.add("origin", origin.error().message);
 }
 
+// Set by the build: only one with tests has keys that make the service misbehave for them.
+constexpr bool kTestSeams = RON_TEST_SEAMS != 0;
+
 config::Group<EdgeConfig> keys() {
   config::Group<EdgeConfig> group;
   group.include(kit::service_keys({.bind = "127.0.0.1:8084", .admin = "127.0.0.1:9084"}));
   group.with_default("limits.decode_abs_cap_bytes", "10MiB", "10MiB");
   add_own_keys(group);
+  if (kTestSeams) {
+    group.add(config::count_key("debug.fail_workers", &EdgeConfig::debug_fail_workers, "0",
+                                {.max = "1000", .safe_max = "0"}, Reload::Hot,
+                                "for tests: workers that fail, all since the start together"));
+  }
   group.check(check_allow);
   group.check(check_sites);
   return group;

@@ -71,6 +71,7 @@ struct EdgeConfig : kit::ServiceConfig {
   std::uint64_t workers = 0;
   std::uint64_t work_capacity = 0;
   std::uint64_t events_capacity = 0;
+  std::uint64_t debug_fail_workers = 0;  // a seam for tests: 0 in a build without them
 };
 
 // What a site may be called in URLs: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.

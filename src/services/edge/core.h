@@ -23,6 +23,8 @@
 #include "services/edge/parts.h"
 #include "services/edge/sites.h"
 #include "services/index/api/api.h"
+#include "services/kit/service.h"
+#include "services/kit/worker_faults.h"
 #include "services/storage/api/api.h"
 
 namespace ron::edge {
@@ -34,7 +36,8 @@ struct CoreParts {
   std::string directory;  // empty: amnesia
   std::shared_ptr<const platform::TlsClient> tls;
   observe::Log log;
-  PackOpener open_pack{};  // for tests; none: pack::open
+  PackOpener open_pack{};      // for tests; none: pack::open
+  Origins* origins = nullptr;  // who is asked instead of the internet, in tests
 };
 
 // Made and opened on cores[0]; asked on any core.
@@ -49,6 +52,17 @@ class Core {
   void apply(SettingsPtr config);
   // The body of a core's dialer: keeps its connections and closes them in the end.
   platform::Task<void> dial(std::size_t core, runtime::Shutdown shutdown);
+
+  // The body of a worker.
+  platform::Task<void> work(runtime::Shutdown shutdown) {
+    return workers_.run(loader_.work(std::move(shutdown)));
+  }
+  // Degraded while workers are being restarted, while so much waits for them that requests will be
+  // refused soon, and while the cache on disk takes nothing. What is in memory is served all the
+  // same. Any core.
+  [[nodiscard]] kit::Readiness readiness() const;
+  // A client was told this error.
+  void note_error(std::string_view code) noexcept;
 
   [[nodiscard]] Loader& loader() noexcept { return loader_; }
   [[nodiscard]] Fetcher& fetcher() noexcept { return fetcher_; }
@@ -68,6 +82,9 @@ class Core {
  private:
   EdgeParts parts_for(const CoreParts& parts);
 
+  // A queue this full, in percent, is about to refuse.
+  static constexpr std::size_t kCrowded = 90;
+
   platform::SendArena& send_arena_;
   runtime::Watch<SettingsPtr> settings_;
   runtime::Broadcast<EdgeEvent> events_;
@@ -80,6 +97,8 @@ class Core {
   PackKeeper pack_keeper_;
   Sites sites_;
   Assets assets_;
+  kit::WorkerFaults workers_;
+  const std::size_t workers_wanted_;
 };
 
 }  // namespace ron::edge

@@ -58,10 +58,6 @@ Task<Result<MountOrder>> read_order(Request* request) {
   co_return order;
 }
 
-Operator operator_of(const Request& request) {
-  return {.token = request.token, .corr_id = request.corr_id};
-}
-
 Task<Response> add_pack(Core* core, Request* request) {
   auto order = co_await read_order(request);
   if (!order) co_return refuse(*request, order.error());

@@ -13,6 +13,8 @@ platform::Task<http::Response> answer_options(Core* core, http::Request* request
 
 }  // namespace
 
+Operator operator_of(const http::Request& request) { return {request.token, request.corr_id}; }
+
 void add_routes(http::Router& router, Core& core) {
   router.wrap([&core](http::Handler inner) { return core.cors().around(std::move(inner)); });
   add_site_routes(router, core);

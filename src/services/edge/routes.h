@@ -9,6 +9,9 @@
 
 namespace ron::edge {
 
+// On whose behalf a request changes something.
+Operator operator_of(const http::Request& request);
+
 // Everything clients may ask. The core outlives the router.
 void add_routes(http::Router& router, Core& core);
 

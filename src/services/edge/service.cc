@@ -29,7 +29,10 @@ Service::Service(kit::ServiceParts parts, std::string directory, const RouteAdde
     : ServiceBase(std::move(parts), kKind), core_(core_parts(std::move(directory)), settings()) {
   routes(router(), core_);
   add_gauge(metrics::kPacks, [this] { return core_.packs().mounted(); });
+  tell_errors([this](std::string_view code) { core_.note_error(code); });
   add_gauge(metrics::kMemoryBytes, [this] { return core_.loader().memory().used_bytes(); });
+  add_gauge(metrics::kCacheBytes, [this] { return core_.assets().table().bytes(); });
+  add_gauge(metrics::kCacheEntries, [this] { return core_.assets().table().entries(); });
 }
 
 Service::~Service() = default;
@@ -49,14 +52,7 @@ void Service::add_operator_routes(http::Router& router) {
   add_cache_admin_routes(router, core_);
 }
 
-kit::Readiness Service::readiness() const {
-  kit::Readiness state;
-  state.ready = core_.packs().is_settled();
-  state.missing = core_.packs().missing();
-  for (std::string& what : core_.sites().missing()) state.missing.push_back(std::move(what));
-  state.write_ready = state.missing.empty();
-  return state;
-}
+kit::Readiness Service::readiness() const { return core_.readiness(); }
 
 platform::Task<base::Result<>> Service::open() { return core_.open(); }
 
@@ -66,6 +62,7 @@ void Service::start_tasks() {
   using runtime::Shutdown;
   start_auditor<EdgeEvent>(core_.events(), tell);
   const auto cores = host().cores;
+  if (AssetStore* const store = core_.assets().store()) start_cache_tasks(store);
   for (std::size_t core = 0; core < cores.size(); ++core) {
     start_task(kDialerTask, *cores[core],
                [this, core](Shutdown stop) { return core_.fetcher().dial(core, std::move(stop)); });
@@ -79,7 +76,22 @@ void Service::start_tasks() {
   start_task(kSitesTask, *cores[0],
              [this](Shutdown stop) { return core_.sites().keep(std::move(stop)); });
   start_workers(kWorkerTask, settings()->workers,
-                [this](Shutdown stop) { return core_.loader().work(std::move(stop)); });
+                [this](Shutdown stop) { return core_.work(std::move(stop)); });
+}
+
+// The writer comes first and stops last: the janitor and every worker wait for it.
+void Service::start_cache_tasks(AssetStore* store) {
+  using runtime::Shutdown;
+  platform::Executor& core = *host().cores[0];
+  volume::DiskVolume* const volume = &store->volume();
+  start_task(kCommitterTask, core,
+             [volume](Shutdown stop) { return volume->committer(std::move(stop)); });
+  start_task(kRecovererTask, core,
+             [volume](Shutdown stop) { return volume->recoverer(std::move(stop)); });
+  start_task(kCompactorTask, core,
+             [volume](Shutdown stop) { return volume->compactor(std::move(stop)); });
+  start_task(kCacheJanitorTask, core,
+             [store](Shutdown stop) { return store->janitor(std::move(stop)); });
 }
 
 }  // namespace ron::edge

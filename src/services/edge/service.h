@@ -38,6 +38,7 @@ class Service final : public kit::ServiceBase {
   void apply(const config::Config& config) override;
   [[nodiscard]] kit::Readiness readiness() const override;
 
+  void start_cache_tasks(AssetStore* store);
   CoreParts core_parts(std::string directory);
   [[nodiscard]] SettingsPtr settings() const { return config()->get(edge_section()); }
 

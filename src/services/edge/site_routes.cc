@@ -259,10 +259,6 @@ Task<Response> list_sites(Core* core, Request* request) {
   co_return kit::document(*request, 200, Value::Map{{"sites", std::move(sites)}});
 }
 
-Operator operator_of(const Request& request) {
-  return {.token = request.token, .corr_id = request.corr_id};
-}
-
 Task<Response> add_site(Core* core, Request* request) {
   const auto value = co_await kit::read_document(request);
   if (!value) co_return refuse(*request, value.error());

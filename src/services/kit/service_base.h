@@ -88,6 +88,9 @@ class ServiceBase : public Service {
   // In the constructor: spans of clients' requests go there, for an exporter (otel.h) to take.
   void trace_to(observe::SpanQueue& spans) noexcept { listeners_.trace(spans); }
 
+  // In the constructor: called with the code of each error that a client is told. Any core.
+  void tell_errors(const http::OnError& tell) { listeners_.tell_errors(tell); }
+
   // One task, or `count` of a kind spread over the cores.
   void start_task(const runtime::TaskDecl& decl, platform::Executor& home, runtime::ChildBody body);
   void start_workers(const runtime::TaskDecl& decl, std::size_t count,
