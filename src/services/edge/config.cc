@@ -5,8 +5,12 @@
 #include <string>
 #include <string_view>
 
+<<<<<<< HEAD
 #include "catalog/name.h"
 #include "http/upstream_address.h"
+=======
+#include "services/edge/egress.h"
+>>>>>>> edge
 #include "services/edge/wires.h"
 
 namespace ron::edge {
@@ -106,8 +110,9 @@ void add_own_keys(config::Group<EdgeConfig>& group) {
                              "a file with the capability that is shown to origin; empty: none"));
   group.add(config::text_list_key("allow", &C::allow, "[]", {.max = "1024"}, Reload::Hot,
                                   "origins that may be filled from: host, host:port, "
-                                  "host/path/prefix"));
-  group.add(config::bool_key("egress.allow_private", &C::allow_private, "false", {}, Reload::Hot,
+                                  "host/path/prefix, *.example.org"));
+  group.add(config::bool_key("egress.allow_private", &C::allow_private, "false", {},
+                             Reload::Restart,
                              "fills may connect to private, loopback and link-local addresses"));
   group.include(&C::fill, fill_keys(), "fill.");
   group.include(&C::cache, cache_keys(), "cache.");
@@ -123,6 +128,7 @@ void add_own_keys(config::Group<EdgeConfig>& group) {
                               "events kept for slow listeners before they miss some"));
 }
 
+<<<<<<< HEAD
 void check_sites(const EdgeConfig& config, config::Problems& problems) {
   std::set<std::string_view> names;
   for (const SiteConfig& site : config.sites) {
@@ -137,6 +143,15 @@ void check_sites(const EdgeConfig& config, config::Problems& problems) {
   if (config.origin.empty()) return;
   const auto origin = http::UpstreamAddress::parse(config.origin);
   if (!origin) problems.add("origin", origin.error().message);
+=======
+void check_allow(const EdgeConfig& config, config::Problems& problems) {
+  for (const std::string& entry : config.allow) {
+    const base::Result<AllowedOrigin> origin = AllowedOrigin::parse(entry);
+    if (!origin) {
+      problems.add("allow", "'" + config::printable(entry) + "' " + origin.error().message);
+    }
+  }
+>>>>>>> edge
 }
 
 config::Group<EdgeConfig> keys() {
@@ -144,7 +159,11 @@ config::Group<EdgeConfig> keys() {
   group.include(kit::service_keys({.bind = "127.0.0.1:8084", .admin = "127.0.0.1:9084"}));
   group.with_default("limits.decode_abs_cap_bytes", "10MiB", "10MiB");
   add_own_keys(group);
+<<<<<<< HEAD
   group.check(check_sites);
+=======
+  group.check(check_allow);
+>>>>>>> edge
   return group;
 }
 

@@ -14,6 +14,7 @@ Core::Core(CoreParts parts, SettingsPtr config)
       events_(*parts.topology, kEvents, config->events_capacity),
       rejects_(parts.topology->meters()),
       loader_(*parts.topology, *config),
+      fetcher_(parts_for(parts)),
       packs_(parts_for(parts)),
       sites_(parts_for(parts)),
       assets_(parts_for(parts)) {}
@@ -27,7 +28,8 @@ EdgeParts Core::parts_for(const CoreParts& parts) {
           .settings = &settings_,
           .events = &events_,
           .loader = &loader_,
-          .rejects = &rejects_};
+          .rejects = &rejects_,
+          .fetcher = &fetcher_};
 }
 
 Task<Result<>> Core::open() {
@@ -39,7 +41,8 @@ Task<Result<>> Core::open() {
 }
 
 Task<void> Core::dial(std::size_t core, runtime::Shutdown shutdown) {
-  return sites_.dial(core, std::move(shutdown));
+  co_await sites_.dial(core, shutdown);
+  co_await fetcher_.dial(core, shutdown);
 }
 
 void Core::apply(SettingsPtr config) {

@@ -14,6 +14,7 @@
 #include "services/edge/assets.h"
 #include "services/edge/config.h"
 #include "services/edge/events.h"
+#include "services/edge/fetch.h"
 #include "services/edge/loader.h"
 #include "services/edge/packs.h"
 #include "services/edge/parts.h"
@@ -46,6 +47,7 @@ class Core {
   platform::Task<void> dial(std::size_t core, runtime::Shutdown shutdown);
 
   [[nodiscard]] Loader& loader() noexcept { return loader_; }
+  [[nodiscard]] Fetcher& fetcher() noexcept { return fetcher_; }
   [[nodiscard]] Packs& packs() noexcept { return packs_; }
   [[nodiscard]] Sites& sites() noexcept { return sites_; }
   [[nodiscard]] const Sites& sites() const noexcept { return sites_; }
@@ -60,6 +62,7 @@ class Core {
   runtime::Broadcast<EdgeEvent> events_;
   Rejects rejects_;
   Loader loader_;
+  Fetcher fetcher_;
   Packs packs_;
   Sites sites_;
   Assets assets_;
