@@ -5,12 +5,9 @@
 #include <string>
 #include <string_view>
 
-<<<<<<< HEAD
 #include "catalog/name.h"
 #include "http/upstream_address.h"
-=======
 #include "services/edge/egress.h"
->>>>>>> edge
 #include "services/edge/wires.h"
 
 namespace ron::edge {
@@ -128,7 +125,6 @@ void add_own_keys(config::Group<EdgeConfig>& group) {
                               "events kept for slow listeners before they miss some"));
 }
 
-<<<<<<< HEAD
 void check_sites(const EdgeConfig& config, config::Problems& problems) {
   std::set<std::string_view> names;
   for (const SiteConfig& site : config.sites) {
@@ -143,7 +139,8 @@ void check_sites(const EdgeConfig& config, config::Problems& problems) {
   if (config.origin.empty()) return;
   const auto origin = http::UpstreamAddress::parse(config.origin);
   if (!origin) problems.add("origin", origin.error().message);
-=======
+}
+
 void check_allow(const EdgeConfig& config, config::Problems& problems) {
   for (const std::string& entry : config.allow) {
     const base::Result<AllowedOrigin> origin = AllowedOrigin::parse(entry);
@@ -151,7 +148,6 @@ void check_allow(const EdgeConfig& config, config::Problems& problems) {
       problems.add("allow", "'" + config::printable(entry) + "' " + origin.error().message);
     }
   }
->>>>>>> edge
 }
 
 config::Group<EdgeConfig> keys() {
@@ -159,11 +155,8 @@ config::Group<EdgeConfig> keys() {
   group.include(kit::service_keys({.bind = "127.0.0.1:8084", .admin = "127.0.0.1:9084"}));
   group.with_default("limits.decode_abs_cap_bytes", "10MiB", "10MiB");
   add_own_keys(group);
-<<<<<<< HEAD
   group.check(check_sites);
-=======
   group.check(check_allow);
->>>>>>> edge
   return group;
 }
 
