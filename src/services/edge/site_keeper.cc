@@ -75,6 +75,14 @@ void SiteKeeper::follow(const std::string& name, std::string target, bool is_add
   show(site, std::move(next));
 }
 
+Task<void> SiteKeeper::look_first(Deadline deadline) {
+  take_wanted();
+  const runtime::Shutdown never;
+  runtime::Background<void> looking(look_at_due(never));
+  if (looking.done()) co_return;
+  co_await runtime::wait_for(looking.finished(), deadline);
+}
+
 void SiteKeeper::show(Followed& site, Site next) {
   parts_.sites->show(next);
   site.shown = parts_.sites->find(next.name);
