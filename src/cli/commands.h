@@ -21,6 +21,8 @@ void add_object_commands(CLI::App& root, Action& chosen);    // stat, rm, verify
 void add_index_commands(CLI::App& root, Action& chosen);
 void add_token_commands(CLI::App& root, Action& chosen);
 void add_key_commands(CLI::App& root, Action& chosen);
+// pack add, ls and rm: packs of a server; after the commands for files that `pack` has.
+void add_pack_mount_commands(CLI::App& root, Action& chosen);
 // Below `group`, which runs the registry when none of them is named.
 void add_registry_commands(CLI::App& group, Action& chosen);
 

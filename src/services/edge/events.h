@@ -25,6 +25,12 @@ enum class EventKind : std::uint8_t {
 };
 std::string_view name(EventKind kind) noexcept;
 
+// Who asked for something; nobody: the service itself.
+struct Operator {
+  std::string token{};
+  base::Ulid corr_id{};
+};
+
 // One line of the audit.
 struct EdgeEvent {
   EventKind kind;

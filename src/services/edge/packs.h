@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/ulid.h"
 #include "http/decode_guard.h"
 #include "platform/disk.h"
 #include "platform/task.h"
@@ -59,12 +58,6 @@ using PackTablePtr = std::shared_ptr<const PackTable>;
 
 // In the order of metrics::kTileOutcomes.
 enum class TileOutcome : std::uint8_t { Hit, Loaded, Missing, Failed };
-
-// On whose behalf something is done; empty: the service's own.
-struct Operator {
-  std::string token;
-  base::Ulid corr_id;
-};
 
 // Made on cores[0]; read on any core. Changed on cores[0] only.
 class Packs {

@@ -51,12 +51,6 @@ struct SiteChange {
   bool is_new = false;
 };
 
-// Who asks for a change, for the audit.
-struct Operator {
-  std::string token{};
-  base::Ulid corr_id{};
-};
-
 // A change on its way to the site-keeper.
 struct SiteJob : kit::JobBase<SiteChange> {
   // It is done even if nobody waits for it any more: half a change is none of ours.
