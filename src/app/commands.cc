@@ -131,6 +131,7 @@ int run(int argc, char** argv) {
   add_config_commands(root, chosen);
   add_topology_command(root, chosen);
   add_doctor_command(root, chosen);
+  cli::add_pack_mount_commands(root, chosen);
   add_version_command(root, chosen);
   add_help_command(root);
   root.footer(

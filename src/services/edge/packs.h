@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/ulid.h"
 #include "http/decode_guard.h"
 #include "platform/disk.h"
 #include "platform/task.h"
