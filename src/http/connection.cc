@@ -197,6 +197,7 @@ void Connection::answered(Work& work, const Response& response, WireEnd sent) {
   const base::Duration took = platform::Executor::current()->now() - work.started;
   work.meters->answered(response.status, took);
   record_span(loop_, work.request, response, took);
+  if (loop_.on_error && !response.error_code.empty()) loop_.on_error(response.error_code);
   using observe::Level;
   if (loop_.access.enabled(Level::kInfo)) {
     tell(loop_.access, Level::kInfo, work, response, sent, took);

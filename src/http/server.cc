@@ -74,6 +74,7 @@ class Server::Loop {
     return true;
   }
   void trace(observe::SpanQueue& spans) noexcept { context_.spans = &spans; }
+  void tell_errors(OnError tell) { context_.on_error = std::move(tell); }
 
   platform::Task<void> run(runtime::Shutdown shutdown);
   platform::Task<Response> call(const Request* from);
@@ -240,6 +241,7 @@ platform::Task<Response> Server::Loop::call(const Request* from) {
   const base::Duration took = home.now() - started;
   request.route_meters->answered(response.status, took);
   record_span(context_, request, response, took);
+  if (context_.on_error && !response.error_code.empty()) context_.on_error(response.error_code);
   co_return response;
 }
 
@@ -278,6 +280,10 @@ platform::Task<Response> Server::call(const Request* from) {
 
 void Server::trace(observe::SpanQueue& spans) noexcept {
   for (const auto& loop : loops_) loop->trace(spans);
+}
+
+void Server::tell_errors(const OnError& tell) {
+  for (const auto& loop : loops_) loop->tell_errors(tell);
 }
 
 platform::Task<void> Server::adopt() {

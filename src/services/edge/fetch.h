@@ -92,28 +92,39 @@ class BodySink {
   virtual platform::Task<base::Result<>> write(base::ByteView piece) = 0;
 };
 
+// Who can be asked. Any core.
+class Origins {
+ public:
+  Origins() = default;
+  Origins(const Origins&) = delete;
+  Origins& operator=(const Origins&) = delete;
+  virtual ~Origins() = default;
+
+  // Whether edge.allow has it, so that a request can be refused before a worker is asked.
+  // NotAllowed or Malformed; counted and audited like get's.
+  virtual base::Result<> check(const FetchRequest& request) = 0;
+
+  // The answer of the origin. What went to the sink is a whole body only once this has succeeded
+  // with status 200; for other statuses nothing is written. `sink` outlives the task.
+  // Cancel-safe: aborting closes the connection.
+  virtual platform::Task<base::Result<Fetched>> get(FetchRequest request, BodySink* sink,
+                                                    runtime::Deadline deadline) = 0;
+};
+
 // Whether an address may be connected to.
 using AddressRule = std::function<bool(const platform::Endpoint&)>;
 
-class Fetcher {
+class Fetcher final : public Origins {
  public:
   // By egress.allow_private.
   explicit Fetcher(const EdgeParts& parts);
   // For tests whose origins have private addresses.
   Fetcher(const EdgeParts& parts, const AddressRule& rule);
-  Fetcher(const Fetcher&) = delete;
-  Fetcher& operator=(const Fetcher&) = delete;
-  ~Fetcher();
+  ~Fetcher() override;
 
-  // Whether edge.allow has it, so that a request can be refused before a worker is asked.
-  // NotAllowed or Malformed; counted and audited like get's.
-  base::Result<> check(const FetchRequest& request);
-
-  // The answer of the origin. What went to the sink is a whole body only once this has succeeded
-  // with status 200; for other statuses nothing is written. `sink` outlives the task.
-  // Cancel-safe: aborting closes the connection.
+  base::Result<> check(const FetchRequest& request) override;
   platform::Task<base::Result<Fetched>> get(FetchRequest request, BodySink* sink,
-                                            runtime::Deadline deadline);
+                                            runtime::Deadline deadline) override;
 
   // The body of a task: keeps a core's connections, and closes them in the end.
   platform::Task<void> dial(std::size_t core, runtime::Shutdown shutdown);

@@ -29,6 +29,29 @@ inline constexpr runtime::MetricDecl kLoadsJoined = runtime::declare_counter(
 inline constexpr runtime::MetricDecl kMemoryBytes =
     runtime::declare_gauge("edge_memory_bytes", "What the memory tier holds.");
 
+// Packs and their tiles.
+inline constexpr runtime::MetricDecl kPacks =
+    runtime::declare_gauge("edge_packs", "Packs that are mounted.");
+inline constexpr std::array<std::string_view, 4> kTileOutcomes = {"hit", "loaded", "missing",
+                                                                  "failed"};
+inline constexpr runtime::MetricDecl kTiles = runtime::declare_counter(
+    "edge_tiles_total",
+    "Requests for tiles of packs: from memory, from the pack, not in the pack, or refused.",
+    {{"outcome", kTileOutcomes}});
+
+// Of the cache behind /edge/assets.
+inline constexpr std::array<std::string_view, 5> kCacheResults = {"hit", "miss", "stale",
+                                                                  "revalidated", "negative"};
+inline constexpr runtime::MetricDecl kCacheRequests = runtime::declare_counter(
+    "edge_cache_requests_total", "Answers of /edge/assets, by what the cache had to say.",
+    {{"result", kCacheResults}});
+inline constexpr runtime::MetricDecl kCacheBytes =
+    runtime::declare_gauge("edge_cache_bytes", "What assets take on disk.");
+inline constexpr runtime::MetricDecl kCacheEntries =
+    runtime::declare_gauge("edge_cache_entries", "Assets that are known.");
+inline constexpr runtime::MetricDecl kEvictions = runtime::declare_counter(
+    "edge_evictions_total", "Assets that were let go to make room for others.");
+
 // Fills.
 inline constexpr std::array<std::string_view, 8> kFillOutcomes = {
     "filled",    "not_modified", "not_found", "refused",
@@ -46,8 +69,22 @@ inline constexpr runtime::MetricDecl kFillSeconds = runtime::declare_histogram(
     "edge_fill_seconds", "Time from asking an origin to the end of its answer, all tries included.",
     runtime::MetricUnit::kSeconds, kFillBounds);
 
-inline constexpr std::array kAll = {
-    kLife.reload_success, kLife.reload_fail, kLife.draining, &kRejects,   &kMemoryHits, &kLoads,
-    &kLoadsJoined,        &kMemoryBytes,     &kFills,        &kFillBytes, &kFillSeconds};
+inline constexpr std::array kAll = {kLife.reload_success,
+                                    kLife.reload_fail,
+                                    kLife.draining,
+                                    &kRejects,
+                                    &kMemoryHits,
+                                    &kLoads,
+                                    &kLoadsJoined,
+                                    &kMemoryBytes,
+                                    &kPacks,
+                                    &kTiles,
+                                    &kFills,
+                                    &kFillBytes,
+                                    &kFillSeconds,
+                                    &kCacheRequests,
+                                    &kCacheBytes,
+                                    &kCacheEntries,
+                                    &kEvictions};
 
 }  // namespace ron::edge::metrics

@@ -42,7 +42,7 @@ class Rejects {
   std::array<runtime::Counter*, metrics::kRejectReasons.size()> by_reason_;
 };
 
-class Fetcher;
+class Origins;
 
 // All of it outlives the parts.
 struct EdgeParts {
@@ -55,7 +55,7 @@ struct EdgeParts {
   runtime::Broadcast<EdgeEvent>* events;
   Loader* loader;
   Rejects* rejects;
-  Fetcher* fetcher = nullptr;  // asks origins
+  Origins* origins = nullptr;  // who is asked for what is not here
 };
 
 }  // namespace ron::edge
