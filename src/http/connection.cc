@@ -272,7 +272,7 @@ std::optional<Response> Connection::admit(Work& work) {
   }
   if (std::optional<Response> unrouted = loop_.router.route(request)) return unrouted;
   work.meters = request.route_meters;
-  Passage passage{request, *request.route, *work.meters, settings, work.started};
+  Passage passage{request, *request.route, *work.meters, settings, loop_.clock, work.started};
   const base::Result<void> admitted = loop_.ingress.admit(passage);
   if (!admitted) return refuse(work, admitted.error());
   work.permit = std::move(passage.permit);

@@ -227,7 +227,8 @@ platform::Task<Response> Server::Loop::call(const Request* from) {
     record_span(context_, request, *unrouted, {});
     co_return std::move(*unrouted);
   }
-  Passage passage{request, *request.route, *request.route_meters, *settings, started, true};
+  Passage passage{
+      request, *request.route, *request.route_meters, *settings, context_.clock, started, true};
   const base::Result<void> admitted = context_.ingress.admit(passage);
   Response response;
   if (admitted) {

@@ -1,7 +1,12 @@
 #include "services/edge/config.h"
 
+#include <algorithm>
+#include <set>
+#include <string>
 #include <string_view>
 
+#include "catalog/name.h"
+#include "http/upstream_address.h"
 #include "services/edge/egress.h"
 #include "services/edge/wires.h"
 
@@ -15,7 +20,14 @@ config::Group<PackConfig> pack_keys() {
   return {config::text_key("name", &C::name, "", {.min = "1", .max = "64", .required = true},
                            Reload::Hot, "what it is called in URLs"),
           config::text_key("path", &C::path, "", {.min = "1", .max = "4096", .required = true},
-                           Reload::Hot, "a .pmtiles or .mbtiles file")};
+                           Reload::Hot, "a .pmtiles or .mbtiles file"),
+          config::choice_key("missing", &C::missing, "inherited",
+                             {{"inherited", MissingTile::Inherited},
+                              {"204", MissingTile::NoContent},
+                              {"404", MissingTile::NotFound}},
+                             {}, Reload::Hot,
+                             "what a tile it does not have is answered with; inherited: as "
+                             "tiles.missing says")};
 }
 
 config::Group<SiteConfig> site_keys() {
@@ -97,6 +109,9 @@ void add_own_keys(config::Group<EdgeConfig>& group) {
   group.add(config::text_key("origin", &C::origin, "", {.max = "1024"}, Reload::Restart,
                              "a ron that has the names and objects of sites, http(s)://host:port; "
                              "empty: this process"));
+  group.add(config::text_key("origin_token_path", &C::origin_token_path, "", {.max = "4096"},
+                             Reload::Restart,
+                             "a file with the capability that is shown to origin; empty: none"));
   group.add(config::text_list_key("allow", &C::allow, "[]", {.max = "1024"}, Reload::Hot,
                                   "origins that may be filled from: host, host:port, "
                                   "host/path/prefix, *.example.org"));
@@ -126,6 +141,22 @@ void check_allow(const EdgeConfig& config, config::Problems& problems) {
   }
 }
 
+void check_sites(const EdgeConfig& config, config::Problems& problems) {
+  std::set<std::string_view> names;
+  for (const SiteConfig& site : config.sites) {
+    if (!is_site_name(site.name)) {
+      problems.add("sites", "'" + site.name + "' is no name: [A-Za-z0-9][A-Za-z0-9._-]*");
+    }
+    if (!names.insert(site.name).second)
+      problems.add("sites", "'" + site.name + "' is there twice");
+    const auto key = catalog::parse_key(site.target);
+    if (!key) problems.add("sites", "the target of '" + site.name + "': " + key.error().message);
+  }
+  if (config.origin.empty()) return;
+  const auto origin = http::UpstreamAddress::parse(config.origin);
+  if (!origin) problems.add("origin", origin.error().message);
+}
+
 // Set by the build: only one with tests has keys that make the service misbehave for them.
 constexpr bool kTestSeams = RON_TEST_SEAMS != 0;
 
@@ -140,10 +171,21 @@ config::Group<EdgeConfig> keys() {
                                 "for tests: workers that fail, all since the start together"));
   }
   group.check(check_allow);
+  group.check(check_sites);
   return group;
 }
 
 }  // namespace
+
+bool is_site_name(std::string_view name) noexcept {
+  constexpr std::size_t kMostChars = 64;
+  const auto is_alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !name.empty() && name.size() <= kMostChars && is_alphanumeric(name.front()) &&
+         std::ranges::all_of(
+             name, [&](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
+}
 
 const config::Section<EdgeConfig>& edge_section() {
   static const config::Section<EdgeConfig> section("edge", "svc-edge: sites, maps and live fills",

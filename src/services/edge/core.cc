@@ -11,12 +11,16 @@ using base::Result;
 using platform::Task;
 
 Core::Core(CoreParts parts, SettingsPtr config)
-    : settings_(*parts.topology, kSettings, config),
+    : send_arena_(parts.host.send_arena),
+      settings_(*parts.topology, kSettings, config),
       events_(*parts.topology, kEvents, config->events_capacity),
       rejects_(parts.topology->meters()),
       loader_(*parts.topology, *config),
       fetcher_(parts_for(parts)),
-      packs_(parts_for(parts)),
+      cors_(parts_for(parts)),
+      packs_(parts_for(parts), parts.open_pack),
+      pack_orders_(parts_for(parts), packs_),
+      pack_keeper_(parts_for(parts), packs_, pack_orders_),
       sites_(parts_for(parts)),
       assets_(parts_for(parts)),
       workers_wanted_(config->workers) {}
@@ -37,14 +41,20 @@ EdgeParts Core::parts_for(const CoreParts& parts) {
 Task<Result<>> Core::open() {
   const Result<> assets = co_await assets_.open();
   if (!assets) co_return base::fail(assets.error());
-  const Result<> packs = co_await packs_.open();
+  const Result<> packs = co_await pack_orders_.open();
   if (!packs) co_return base::fail(packs.error());
   co_return co_await sites_.open();
+}
+
+Task<void> Core::dial(std::size_t core, runtime::Shutdown shutdown) {
+  co_await sites_.dial(core, shutdown);
+  co_await fetcher_.dial(core, shutdown);
 }
 
 void Core::apply(SettingsPtr config) {
   settings_.set(config);
   loader_.apply(*config);
+  cors_.apply(*config);
   assets_.apply(*config);
   packs_.apply(*config);
   sites_.apply(*config);
@@ -64,8 +74,10 @@ kit::Readiness Core::readiness() const {
     const volume::VolumeHealth health = store->health();
     if (!health.reason.empty()) state.missing.push_back("cache: " + health.reason);
   }
+  for (std::string& what : packs_.missing()) state.missing.push_back(std::move(what));
+  for (std::string& what : sites_.missing()) state.missing.push_back(std::move(what));
   state.write_ready = state.missing.empty();
-  state.ready = running > 0;
+  state.ready = running > 0 && packs_.is_settled();
   return state;
 }
 

@@ -22,11 +22,13 @@ constinit const kit::ServiceKind kKind{.name = "edge",
                                        .section = kit::section_of<edge_section>,
                                        .settings = kit::settings_of<edge_section>,
                                        .make = make,
+                                       .judges_origins = true,
                                        .dials = true};
 
 Service::Service(kit::ServiceParts parts, std::string directory, const RouteAdder& routes)
     : ServiceBase(std::move(parts), kKind), core_(core_parts(std::move(directory)), settings()) {
   routes(router(), core_);
+  add_gauge(metrics::kPacks, [this] { return core_.packs().mounted(); });
   tell_errors([this](std::string_view code) { core_.note_error(code); });
   add_gauge(metrics::kMemoryBytes, [this] { return core_.loader().memory().used_bytes(); });
   add_gauge(metrics::kCacheBytes, [this] { return core_.assets().table().bytes(); });
@@ -63,8 +65,14 @@ void Service::start_tasks() {
   if (AssetStore* const store = core_.assets().store()) start_cache_tasks(store);
   for (std::size_t core = 0; core < cores.size(); ++core) {
     start_task(kDialerTask, *cores[core],
-               [this, core](Shutdown stop) { return core_.fetcher().dial(core, std::move(stop)); });
+               [this, core](Shutdown stop) { return core_.dial(core, std::move(stop)); });
   }
+  start_task(kMountsTask, *cores[0],
+             [this](Shutdown stop) { return core_.pack_keeper().keep(std::move(stop)); });
+  start_task(kMounterTask, *cores[0],
+             [this](Shutdown stop) { return core_.pack_orders().work(std::move(stop)); });
+  start_task(kSitesTask, *cores[0],
+             [this](Shutdown stop) { return core_.sites().keep(std::move(stop)); });
   start_workers(kWorkerTask, settings()->workers,
                 [this](Shutdown stop) { return core_.work(std::move(stop)); });
 }

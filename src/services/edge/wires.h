@@ -34,6 +34,9 @@ inline constexpr TaskDecl kCacheJanitorTask{
 inline constexpr TaskDecl kMountsTask{
     "pack-keeper", "1", Importance::Important,
     "mounts what appears in packs_dir, replaces what changed, lets go what is gone"};
+inline constexpr TaskDecl kMounterTask{
+    "pack-mounter", "1", Importance::Important,
+    "verifies and mounts the packs that operators add, one after the other"};
 inline constexpr TaskDecl kSitesTask{"site-keeper", "1", Importance::Important,
                                      "follows the names of sites and switches when one moves"};
 inline constexpr TaskDecl kWorkerTask{
@@ -55,11 +58,18 @@ inline constexpr ChannelDecl kEvictions{"evictions",
                                         "cache-janitor",
                                         "whoever fills takes a place first, and waits for one",
                                         ""};
+inline constexpr ChannelDecl kSiteChanges{
+    "site_changes", ChannelKind::Mpsc,          16, Overflow::RejectNew, "admin",
+    "site-keeper",  "429 Busy to the operator", ""};
+inline constexpr ChannelDecl kPackOrders{
+    "pack_orders",  ChannelKind::Mpsc,          16, Overflow::RejectNew, "admin",
+    "pack-mounter", "429 Busy to the operator", ""};
 
 inline constexpr auto kTasks =
     kit::all_tasks(kDialerTask, kCommitterTask, kRecovererTask, kCompactorTask, kCacheJanitorTask,
-                   kMountsTask, kSitesTask, kWorkerTask);
-inline constexpr auto kChannels = kit::all_channels(kWork, kEvents, kSettings, kCommit, kEvictions);
+                   kMountsTask, kMounterTask, kSitesTask, kWorkerTask);
+inline constexpr auto kChannels =
+    kit::all_channels(kWork, kEvents, kSettings, kCommit, kEvictions, kSiteChanges, kPackOrders);
 
 // The specification's order is state_meta, routing_table, counters. Counters need no lock.
 inline constexpr std::array kLocks = {
@@ -70,6 +80,8 @@ inline constexpr std::array kLocks = {
     LockDecl{"url_table", 5, "one shard of what is known of URLs"},
     LockDecl{"memory_tier", 6, "one shard of what is in memory"},
     LockDecl{"volume_state", 7, "index, segments and sums of the cache on disk"},
+    LockDecl{"book", 8, "what is kept of the packs and sites that were added"},
+    LockDecl{"cors_origins", 9, "whose pages may use it; held to copy or swap a pointer"},
 };
 inline constexpr const LockDecl& kMountsLock = kLocks[0];
 inline constexpr const LockDecl& kSitesLock = kLocks[1];
@@ -78,6 +90,8 @@ inline constexpr const LockDecl& kUrlOrderLock = kLocks[3];
 inline constexpr const LockDecl& kUrlsLock = kLocks[4];
 inline constexpr const LockDecl& kMemoryLock = kLocks[5];
 inline constexpr const LockDecl& kVolumeLock = kLocks[6];
+inline constexpr const LockDecl& kBookLock = kLocks[7];
+inline constexpr const LockDecl& kCorsLock = kLocks[8];
 
 inline constexpr runtime::Wires kWires{"svc-edge", kTasks, kChannels, kLocks};
 

@@ -9,6 +9,7 @@
 #include "runtime/deadline.h"
 #include "runtime/waiting.h"
 #include "services/gateway/metric_names.h"
+#include "services/kit/cors.h"
 #include "services/kit/handlers.h"
 
 namespace ron::gateway {
@@ -135,7 +136,7 @@ Deadline Core::deadline_of(const Visit& visit) {
 
 // What the browser of whoever asks is to know.
 void Core::finish(const Visit& visit, Response& response) {
-  if (!visit.origin.empty()) allow_origin(response, visit.origin);
+  if (!visit.origin.empty()) kit::allow_origin(response, visit.origin);
   const std::string& hsts = visit.routing.hsts;
   if (!hsts.empty()) response.add("Strict-Transport-Security", hsts);
 }

@@ -51,6 +51,7 @@ class ServiceBase : public Service {
   platform::Task<http::Response> call(const http::Request* from) final {
     return listeners_.call(from);
   }
+  [[nodiscard]] bool judges_origins() const noexcept final { return kind_.judges_origins; }
   void on_front(const Service&, const Endpoints&) override {}
   void add_operator_routes(http::Router&) override {}
   [[nodiscard]] Readiness readiness_now() const final;
