@@ -41,8 +41,8 @@ volume::Options options_of(const std::string& directory, const EdgeConfig& confi
   options.directory = directory + "/objects";
   options.segment_bytes =
       std::clamp(config.cache.bytes.bytes / kSegmentsOfCache, kMinSegmentBytes, kMaxSegmentBytes);
-  options.fingerprint_bytes = 16 * base::kMiB;
-  options.part_table_bytes = 8 * base::kMiB;
+  options.fingerprint_bytes = AssetStore::kFingerprintBytes;
+  options.part_table_bytes = AssetStore::kPartTableBytes;
   options.tuning.min_free_bytes = kMinFreeBytes;
   return options;
 }
@@ -214,7 +214,9 @@ Task<AssetStore::Next> AssetStore::next_change(runtime::Shutdown shutdown, runti
   if (!receiving.done()) {
     const runtime::Waited waited =
         co_await runtime::wait_for(receiving.finished(), runtime::Deadline(), std::move(shutdown));
-    if (waited == runtime::Waited::Stopped) co_return Next{.stops = true};
+    if (waited == runtime::Waited::Stopped) {
+      co_return Next{.change = changes_.try_recv(), .stops = true};
+    }
   }
   Received received = receiving.take();
   if (!received) co_return Next{};
@@ -233,12 +235,13 @@ Task<void> AssetStore::janitor(runtime::Shutdown shutdown) {
       changes.push_back(std::move(*next.change));
       next.change = changes.size() < kMostChanges ? changes_.try_recv() : std::nullopt;
     }
+    const bool is_over = next.stops && changes.empty();
     if (!changes.empty()) co_await apply(std::move(changes));
-    if (next.stops || flush_at.passed()) {
+    if (is_over || flush_at.passed()) {
       if (is_dirty_) co_await flush();
       flush_at = runtime::Deadline::in(kFlushEvery);
     }
-    if (next.stops) co_return;
+    if (is_over) co_return;
   }
 }
 

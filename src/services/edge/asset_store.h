@@ -64,6 +64,10 @@ struct Change {
 // Made and opened on cores[0]; used on any core. The table outlives it.
 class AssetStore {
  public:
+  // What the volume keeps in memory.
+  static constexpr std::uint64_t kFingerprintBytes = 16 * base::kMiB;
+  static constexpr std::uint64_t kPartTableBytes = 8 * base::kMiB;
+
   AssetStore(const EdgeParts& parts, UrlTable& table);
   AssetStore(const AssetStore&) = delete;
   AssetStore& operator=(const AssetStore&) = delete;
@@ -104,7 +108,7 @@ class AssetStore {
     std::optional<Change> change{};
     bool stops = false;
   };
-  // Nothing when it is time to wake up, or to stop.
+  // Nothing when it is time to wake up; a stop comes with what is queued.
   platform::Task<Next> next_change(runtime::Shutdown shutdown, runtime::Deadline wake);
   platform::Task<void> apply(std::vector<Change> changes);
   platform::Task<void> remove(std::vector<HeldBytes> all);
