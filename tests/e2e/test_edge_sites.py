@@ -467,7 +467,7 @@ sites_refresh = "50ms"
         for bad in ('[[edge.sites]]\nname = "a b"\ntarget = "web"\n',
                     '[[edge.sites]]\nname = "a"\ntarget = "Bad"\n',
                     2 * (site % ("twice", "web/site")), 'origin = "ftp://x"\n'):
-            server.reload(text % bad, "configuration not reloaded")
+            server.reload(text % bad, "reload refused, the old configuration stays")
         self.assertEqual(server.fetch("/edge/sites/t/").body, b"one")
 
 
