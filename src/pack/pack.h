@@ -30,6 +30,10 @@ enum class Compression : std::uint8_t { Unknown = 0, None = 1, Gzip = 2, Brotli 
 
 std::string_view media_type(TileType type) noexcept;  // application/vnd.mapbox-vector-tile
 std::string_view extension(TileType type) noexcept;   // mvt
+// As people write it: mvt, gzip, pmtiles.
+std::string_view name(TileType type) noexcept;
+std::string_view name(Compression compression) noexcept;
+std::string_view name(Format format) noexcept;
 
 struct Zxy {
   std::uint8_t z = 0;
@@ -56,10 +60,11 @@ struct Info {
   double center_lat = 0;
   std::uint8_t center_zoom = 0;
   std::string metadata;  // a JSON object: name, attribution, vector_layers and what else there is
-  std::uint64_t tiles = 0;     // places that have one
-  std::uint64_t contents = 0;  // different ones
-  std::uint64_t bytes = 0;     // of the file
-  base::ObjectId hash;         // of the file
+  std::uint64_t tiles = 0;         // places that have one
+  std::uint64_t contents = 0;      // different ones
+  std::uint64_t bytes = 0;         // of the file
+  base::ObjectId hash;             // of the file
+  std::uint64_t memory_bytes = 0;  // what keeping it open takes
 };
 
 struct Tile {

@@ -45,6 +45,10 @@ class File {
   // report. Never waits.
   virtual std::optional<std::size_t> try_read_at(std::uint64_t offset,
                                                  base::MutableBytes into) noexcept = 0;
+  // read_at for a thread that may wait itself, one of the blocking pool: how many bytes there are,
+  // fewer only at the end of the file. Not for direct files. A disk that has no such call hands out
+  // what is in memory and is StorageBusy otherwise.
+  virtual base::Result<std::size_t> read_blocking(std::uint64_t offset, base::MutableBytes into);
   // Writes all of the buffer or fails.
   Task<base::Result<base::Buffer>> write_at(std::uint64_t offset, base::Buffer bytes);
   // Writes all of the pieces, one behind the other, or fails; after a failure any part of them may

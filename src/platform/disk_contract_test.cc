@@ -159,6 +159,20 @@ Task<void> from_memory(Disk* disk, std::string root) {
 }
 TEST_P(DiskContract, MemoryAnswersWholeReadsOrNone) { play(from_memory); }
 
+Task<void> from_a_thread_that_waits(Disk* disk, std::string root) {
+  const std::unique_ptr<File> file = co_await open_ok(disk, root + "/f", kCreate);
+  EXPECT_TRUE(co_await write_text(file.get(), 0, "0123456789"));
+  std::string into(10, ' ');
+  const auto span = std::as_writable_bytes(std::span(into));
+  EXPECT_EQ(file->read_blocking(3, span.first(4)), 4U);
+  EXPECT_EQ(into.substr(0, 4), "3456");
+  EXPECT_EQ(file->read_blocking(6, span), 4U);
+  EXPECT_EQ(into.substr(0, 4), "6789");
+  EXPECT_EQ(file->read_blocking(10, span), 0U);
+  EXPECT_EQ(file->read_blocking(UINT64_MAX - 1, span), 0U);
+}
+TEST_P(DiskContract, AThreadMayWaitForTheDiskItself) { play(from_a_thread_that_waits); }
+
 base::Buffer page_of(char c) {
   base::Buffer page(base::Buffer::kPageBytes);
   std::memset(page.data(), c, page.size());

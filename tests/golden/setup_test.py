@@ -10,7 +10,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ONLY_TESTS = {"libgtest-dev", "librapidcheck-dev", "libbenchmark-dev", "clang-tidy-19", "nodejs", "npm",
-              "golang-go", "prometheus", "spin", "strace", "python3", "haproxy"}
+              "golang-go", "prometheus", "spin", "strace", "python3", "haproxy", "gdal-bin"}
 ONLY_BENCH = {"wrk"}
 
 

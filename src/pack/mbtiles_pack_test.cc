@@ -1,0 +1,116 @@
+#include "pack/mbtiles_pack.h"
+
+#include "b3/hash.h"
+#include "pack/test_mbtiles.h"
+#include "pack/test_support.h"
+
+namespace ron::pack {
+namespace {
+
+using test::kPlainSchema;
+using test::kViewSchema;
+using test::Machine;
+using test::mbtiles_of;
+using test::text_of;
+
+TEST(MbtilesPack, HandsOutTilesAndSaysWhatItIs) {
+  Machine machine;
+  const std::string bytes = mbtiles_of(
+      std::string(kPlainSchema) +
+      "INSERT INTO metadata VALUES ('name','sample'), ('format','pbf'), ('center','10,20,1'),"
+      " ('bounds',' -10.5, -20, 30,40 '), ('json','{\"vector_layers\":[{\"id\":\"a\"}]}');"
+      "INSERT INTO tiles VALUES (0,0,0,x'1f8b00'), (1,0,1,x'1f8b01'), (1,1,0,x'1f8b02');");
+  machine.write("/a.mbtiles", bytes);
+  const auto pack = machine.open("/a.mbtiles");
+  ASSERT_TRUE(pack.has_value()) << pack.error().message;
+  const Info& info = (*pack)->info();
+  EXPECT_EQ(info.format, Format::Mbtiles);
+  EXPECT_EQ(info.type, TileType::Mvt);
+  EXPECT_EQ(info.compression, Compression::Gzip);
+  EXPECT_EQ(info.min_zoom, 0);
+  EXPECT_EQ(info.max_zoom, 1);
+  EXPECT_DOUBLE_EQ(info.bounds.west, -10.5);
+  EXPECT_DOUBLE_EQ(info.bounds.north, 40);
+  EXPECT_DOUBLE_EQ(info.center_lat, 20);
+  EXPECT_EQ(info.center_zoom, 1);
+  EXPECT_EQ(info.tiles, 3U);
+  EXPECT_EQ(info.bytes, bytes.size());
+  EXPECT_EQ(info.hash, b3::hash(base::as_bytes(bytes)));
+  EXPECT_EQ(info.metadata,
+            R"({"bounds":" -10.5, -20, 30,40 ","center":"10,20,1","format":"pbf","name":"sample",)"
+            R"("vector_layers":[{"id":"a"}]})");
+  // Rows count from the south.
+  EXPECT_EQ(text_of(machine.tile(*pack, {0, 0, 0})), std::string("\x1f\x8b\0", 3));
+  EXPECT_EQ(text_of(machine.tile(*pack, {1, 0, 0})), "\x1f\x8b\x01");
+  EXPECT_EQ(text_of(machine.tile(*pack, {1, 1, 1})), "\x1f\x8b\x02");
+  EXPECT_EQ(text_of(machine.tile(*pack, {1, 0, 1})), "none");
+  EXPECT_EQ(text_of(machine.tile(*pack, {2, 0, 0})), "none");
+  EXPECT_EQ(text_of(machine.tile(*pack, {1, 2, 0})), "none");
+  const auto tile = machine.tile(*pack, {0, 0, 0});
+  EXPECT_EQ((*tile)->compression, Compression::Gzip);
+}
+
+TEST(MbtilesPack, MayBeAViewOverImages) {
+  Machine machine;
+  machine.write("/a.mbtiles",
+                mbtiles_of(std::string(kViewSchema) +
+                           "INSERT INTO metadata VALUES ('format','png');"
+                           "INSERT INTO images VALUES ('sea', x'89504e47'), ('land', x'89504e48');"
+                           "INSERT INTO map VALUES (1,0,0,'sea'), (1,1,0,'sea'), (1,1,1,'land');"));
+  const auto pack = machine.open("/a.mbtiles");
+  ASSERT_TRUE(pack.has_value()) << pack.error().message;
+  EXPECT_EQ((*pack)->info().tiles, 3U);
+  EXPECT_EQ((*pack)->info().contents, 2U);
+  EXPECT_EQ(text_of(machine.tile(*pack, {1, 1, 0})), "\x89PNH");
+  EXPECT_EQ(text_of(machine.tile(*pack, {1, 1, 1})), "\x89PNG");
+}
+
+TEST(MbtilesPack, RefusesWhatIsNotWhatItWas) {
+  Machine machine;
+  std::string sql(kPlainSchema);
+  sql += "INSERT INTO metadata VALUES ('format','png');";
+  for (int i = 0; i < 64; ++i) {
+    sql += "INSERT INTO tiles VALUES (6," + std::to_string(i) + ",0,randomblob(60000));";
+  }
+  std::string bytes = mbtiles_of(sql);
+  machine.write("/a.mbtiles", bytes);
+  const auto pack = machine.open("/a.mbtiles");
+  ASSERT_TRUE(pack.has_value()) << pack.error().message;
+  ASSERT_TRUE(machine.tile(*pack, {6, 0, 63}).has_value());
+  // All groups but the first, and more of them than any cache holds.
+  for (std::size_t at = 65536; at < bytes.size(); at += 4096) bytes[at] ^= 1;
+  machine.write("/a.mbtiles", bytes);
+  const auto changed = machine.tile(*pack, {6, 20, 63});
+  ASSERT_FALSE(changed.has_value());
+  EXPECT_EQ(changed.error().code, base::Code::IntegrityFail);
+}
+
+TEST(MbtilesPack, SendsATileThatIsNotCompressedAsItIs) {
+  Machine machine;
+  machine.write("/a.mbtiles", mbtiles_of(std::string(kPlainSchema) +
+                                         "INSERT INTO metadata VALUES ('format','pbf');"
+                                         "INSERT INTO tiles VALUES (0,0,0,x'1a0100');"));
+  const auto pack = machine.open("/a.mbtiles");
+  ASSERT_TRUE(pack.has_value()) << pack.error().message;
+  EXPECT_EQ((*pack)->info().compression, Compression::None);
+  const auto tile = machine.tile(*pack, {0, 0, 0});
+  EXPECT_EQ((*tile)->compression, Compression::None);
+}
+
+TEST(MbtilesPack, ATableWithoutAnIndexIsReadToItsEnd) {
+  Machine machine;
+  std::string sql =
+      "CREATE TABLE metadata (name text, value text);"
+      "CREATE TABLE tiles (zoom_level integer, tile_column integer, tile_row integer, "
+      "tile_data blob);";
+  for (int i = 0; i < 1000; ++i) {
+    sql += "INSERT INTO tiles VALUES (10," + std::to_string(i) + ",0,'" + std::to_string(i) + "');";
+  }
+  machine.write("/a.mbtiles", mbtiles_of(sql));
+  const auto pack = machine.open("/a.mbtiles");
+  ASSERT_TRUE(pack.has_value()) << pack.error().message;
+  EXPECT_EQ(text_of(machine.tile(*pack, {10, 999, 1023})), "999");
+}
+
+}  // namespace
+}  // namespace ron::pack
