@@ -1,7 +1,30 @@
+#include "services/edge/preview.h"
 #include "services/edge/routes.h"
+#include "services/kit/handlers.h"
 
 namespace ron::edge {
+namespace {
 
-void add_preview_routes(http::Router&, Core&) {}
+using http::Method;
+using http::Request;
+using http::Response;
+using platform::Task;
+
+Task<Response> get_page(Core*, Request* request) {
+  co_return preview_page(*request, WebFiles::built_in(), {.name = request->params[0]});
+}
+
+Task<Response> get_file(Core*, Request* request) {
+  co_return preview_file(*request, WebFiles::built_in(), request->params[0]);
+}
+
+}  // namespace
+
+void add_preview_routes(http::Router& router, Core& core) {
+  using auth::Access;
+  kit::Routes(router, core)
+      .add(Method::Get, "/edge/preview/{pack}", Access::read(), get_page)
+      .add(Method::Get, "/edge/preview/-/{file}", Access::read(), get_file);
+}
 
 }  // namespace ron::edge
