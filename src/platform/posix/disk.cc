@@ -257,6 +257,13 @@ Task<base::Result<std::vector<DirectoryEntry>>> PosixDisk::list(std::string path
   co_return std::move(*entries);
 }
 
+Task<base::Result<FileStamp>> PosixDisk::stamp(std::string path) {
+  auto stamp = std::make_shared<FileStamp>();
+  const int error = co_await on_pool(&pool_, [path, stamp] { return names::stamp(path, *stamp); });
+  if (error != 0) co_return failed("cannot look at", path, error);
+  co_return *stamp;
+}
+
 Task<base::Result<void>> PosixDisk::rename(std::string from, std::string to) {
   const int error = co_await on_pool(&pool_, [from, to] { return names::rename(from, to); });
   co_return outcome_of(error, "cannot rename", from);

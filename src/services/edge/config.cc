@@ -14,7 +14,14 @@ config::Group<PackConfig> pack_keys() {
   return {config::text_key("name", &C::name, "", {.min = "1", .max = "64", .required = true},
                            Reload::Hot, "what it is called in URLs"),
           config::text_key("path", &C::path, "", {.min = "1", .max = "4096", .required = true},
-                           Reload::Hot, "a .pmtiles or .mbtiles file")};
+                           Reload::Hot, "a .pmtiles or .mbtiles file"),
+          config::choice_key("missing", &C::missing, "inherited",
+                             {{"inherited", MissingTile::Inherited},
+                              {"204", MissingTile::NoContent},
+                              {"404", MissingTile::NotFound}},
+                             {}, Reload::Hot,
+                             "what a tile it does not have is answered with; inherited: as "
+                             "tiles.missing says")};
 }
 
 config::Group<SiteConfig> site_keys() {

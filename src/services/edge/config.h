@@ -13,12 +13,14 @@
 namespace ron::edge {
 
 enum class Mode : std::uint8_t { Offline, Live };
-enum class MissingTile : std::uint8_t { NoContent, NotFound };
+// What a tile that a pack does not have is answered with. Inherited: as tiles.missing says.
+enum class MissingTile : std::uint8_t { Inherited, NoContent, NotFound };
 
 // One row of [[edge.packs]].
 struct PackConfig {
   std::string name;
   std::string path;
+  MissingTile missing = MissingTile::Inherited;
 };
 
 // One row of [[edge.sites]].

@@ -15,6 +15,8 @@
 #include "services/edge/config.h"
 #include "services/edge/events.h"
 #include "services/edge/loader.h"
+#include "services/edge/pack_keeper.h"
+#include "services/edge/pack_orders.h"
 #include "services/edge/packs.h"
 #include "services/edge/parts.h"
 #include "services/edge/sites.h"
@@ -30,6 +32,7 @@ struct CoreParts {
   std::string directory;  // empty: amnesia
   std::shared_ptr<const platform::TlsClient> tls;
   observe::Log log;
+  PackOpener open_pack{};  // for tests; none: pack::open
 };
 
 // Made and opened on cores[0]; asked on any core.
@@ -45,19 +48,27 @@ class Core {
 
   [[nodiscard]] Loader& loader() noexcept { return loader_; }
   [[nodiscard]] Packs& packs() noexcept { return packs_; }
+  [[nodiscard]] const Packs& packs() const noexcept { return packs_; }
+  [[nodiscard]] PackOrders& pack_orders() noexcept { return pack_orders_; }
+  [[nodiscard]] PackKeeper& pack_keeper() noexcept { return pack_keeper_; }
   [[nodiscard]] Sites& sites() noexcept { return sites_; }
   [[nodiscard]] Assets& assets() noexcept { return assets_; }
+  [[nodiscard]] Rejects& rejects() noexcept { return rejects_; }
+  [[nodiscard]] platform::SendArena& send_arena() noexcept { return send_arena_; }
   [[nodiscard]] runtime::Broadcast<EdgeEvent>& events() noexcept { return events_; }
   [[nodiscard]] SettingsPtr settings() const { return settings_.get(); }
 
  private:
   EdgeParts parts_for(const CoreParts& parts);
 
+  platform::SendArena& send_arena_;
   runtime::Watch<SettingsPtr> settings_;
   runtime::Broadcast<EdgeEvent> events_;
   Rejects rejects_;
   Loader loader_;
   Packs packs_;
+  PackOrders pack_orders_;
+  PackKeeper pack_keeper_;
   Sites sites_;
   Assets assets_;
 };

@@ -28,8 +28,18 @@ inline constexpr runtime::MetricDecl kLoadsJoined = runtime::declare_counter(
 inline constexpr runtime::MetricDecl kMemoryBytes =
     runtime::declare_gauge("edge_memory_bytes", "What the memory tier holds.");
 
+// Packs and their tiles.
+inline constexpr runtime::MetricDecl kPacks =
+    runtime::declare_gauge("edge_packs", "Packs that are mounted.");
+inline constexpr std::array<std::string_view, 4> kTileOutcomes = {"hit", "loaded", "missing",
+                                                                  "failed"};
+inline constexpr runtime::MetricDecl kTiles = runtime::declare_counter(
+    "edge_tiles_total",
+    "Requests for tiles of packs: from memory, from the pack, not in the pack, or refused.",
+    {{"outcome", kTileOutcomes}});
+
 inline constexpr std::array kAll = {
-    kLife.reload_success, kLife.reload_fail, kLife.draining, &kRejects,
-    &kMemoryHits,         &kLoads,           &kLoadsJoined,  &kMemoryBytes};
+    kLife.reload_success, kLife.reload_fail, kLife.draining, &kRejects, &kMemoryHits, &kLoads,
+    &kLoadsJoined,        &kMemoryBytes,     &kPacks,        &kTiles};
 
 }  // namespace ron::edge::metrics

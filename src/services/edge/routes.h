@@ -1,6 +1,9 @@
 // HTTP to core.
 #pragma once
 
+#include <string_view>
+
+#include "base/json.h"
 #include "http/router.h"
 #include "services/edge/core.h"
 
@@ -14,6 +17,9 @@ void add_site_routes(http::Router& router, Core& core);
 void add_asset_routes(http::Router& router, Core& core);
 void add_tile_routes(http::Router& router, Core& core);
 void add_preview_routes(http::Router& router, Core& core);
+
+// One pack of a list, as clients see it.
+void write_pack(base::JsonWriter& json, std::string_view pack_name, const MountEntry& entry);
 
 // For operators, on the admin listener, by file.
 void add_site_admin_routes(http::Router& router, Core& core);

@@ -27,6 +27,7 @@ constinit const kit::ServiceKind kKind{.name = "edge",
 Service::Service(kit::ServiceParts parts, std::string directory, const RouteAdder& routes)
     : ServiceBase(std::move(parts), kKind), core_(core_parts(std::move(directory)), settings()) {
   routes(router(), core_);
+  add_gauge(metrics::kPacks, [this] { return core_.packs().mounted(); });
   add_gauge(metrics::kMemoryBytes, [this] { return core_.loader().memory().used_bytes(); });
 }
 
@@ -47,7 +48,13 @@ void Service::add_operator_routes(http::Router& router) {
   add_cache_admin_routes(router, core_);
 }
 
-kit::Readiness Service::readiness() const { return {}; }
+kit::Readiness Service::readiness() const {
+  kit::Readiness state;
+  state.missing = core_.packs().missing();
+  state.ready = core_.packs().is_settled();
+  state.write_ready = state.missing.empty();
+  return state;
+}
 
 platform::Task<base::Result<>> Service::open() { return core_.open(); }
 
@@ -56,6 +63,10 @@ void Service::apply(const config::Config& config) { core_.apply(config.get(edge_
 void Service::start_tasks() {
   using runtime::Shutdown;
   start_auditor<EdgeEvent>(core_.events(), tell);
+  start_task(kMountsTask, *host().cores[0],
+             [this](Shutdown stop) { return core_.pack_keeper().keep(std::move(stop)); });
+  start_task(kMounterTask, *host().cores[0],
+             [this](Shutdown stop) { return core_.pack_orders().work(std::move(stop)); });
   start_workers(kWorkerTask, settings()->workers,
                 [this](Shutdown stop) { return core_.loader().work(std::move(stop)); });
 }

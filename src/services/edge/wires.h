@@ -36,6 +36,9 @@ inline constexpr TaskDecl kCacheJanitorTask{
 inline constexpr TaskDecl kMountsTask{
     "pack-keeper", "1", Importance::Important,
     "mounts what appears in packs_dir, replaces what changed, lets go what is gone"};
+inline constexpr TaskDecl kMounterTask{
+    "pack-mounter", "1", Importance::Important,
+    "verifies and mounts the packs that operators add, one after the other"};
 inline constexpr TaskDecl kSitesTask{"site-keeper", "1", Importance::Important,
                                      "follows the names of sites and switches when one moves"};
 inline constexpr TaskDecl kWorkerTask{
@@ -58,10 +61,15 @@ inline constexpr ChannelDecl kEvictions{"evictions",
                                         "whoever fills waits until there is room on disk",
                                         ""};
 
+inline constexpr ChannelDecl kPackOrders{
+    "pack_orders", ChannelKind::Mpsc, 16,         Overflow::RejectNew,
+    "admin",       "pack-mounter",    "429 Busy", ""};
+
 inline constexpr auto kTasks =
     kit::all_tasks(kDialerTask, kCommitterTask, kRecovererTask, kCompactorTask, kScrubberTask,
-                   kCacheJanitorTask, kMountsTask, kSitesTask, kWorkerTask);
-inline constexpr auto kChannels = kit::all_channels(kWork, kEvents, kSettings, kCommit, kEvictions);
+                   kCacheJanitorTask, kMountsTask, kMounterTask, kSitesTask, kWorkerTask);
+inline constexpr auto kChannels =
+    kit::all_channels(kWork, kEvents, kSettings, kCommit, kEvictions, kPackOrders);
 
 // The specification's order is state_meta, routing_table, counters. Counters need no lock.
 inline constexpr std::array kLocks = {
