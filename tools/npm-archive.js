@@ -18,7 +18,8 @@ function integrityOf(file) {
 }
 
 function download(cache, name, version) {
-  const options = ['--pack-destination', '.', '--silent', '--ignore-scripts', '--prefer-offline'];
+  const options = ['--pack-destination', '.', '--silent', '--ignore-scripts', '--prefer-offline',
+                   '--fetch-retries', '1', '--fetch-retry-mintimeout', '1000'];
   try {
     execFileSync('npm', ['pack', `${name}@${version}`, ...options],
                  { cwd: cache, stdio: ['ignore', 'ignore', 'pipe'], timeout: DOWNLOAD_MS });

@@ -17,10 +17,11 @@ import struct
 import subprocess
 import tempfile
 import time
+import zlib
 
 import ron
 
-PATIENCE_S = 30 * ron.SLOW
+PATIENCE_S = 120 * ron.SLOW  # a software renderer on a busy machine
 MAX_MESSAGE_BYTES = 64 << 20
 
 
@@ -82,7 +83,8 @@ class WebSocket:
 
 class Page:
     """One tab. What happened in it is in `requests` (URLs), `complaints` (errors and warnings of the
-    console, exceptions, violated policies) and `failures` (requests that got no answer)."""
+    console, exceptions, violated policies), `failures` (requests that got no answer) and `workers`
+    (URLs of their scripts)."""
 
     # What Chromium says of its own software renderer.
     NOT_OURS = re.compile(r"GPU stall due to ReadPixels|GL Driver Message|Automatic fallback to software")
@@ -90,7 +92,7 @@ class Page:
     def __init__(self, socket_url):
         self.socket = WebSocket(socket_url)
         self.last_id = 0
-        self.requests, self.complaints, self.failures = [], [], []
+        self.requests, self.complaints, self.failures, self.workers = [], [], [], []
         self.is_loaded = True
         for domain in ("Page", "Runtime", "Log", "Network", "Security", "Audits"):
             self.call(domain + ".enable")
@@ -119,10 +121,10 @@ class Page:
             return None
         message = json.loads(text)
         if "method" in message:
-            self.note(message["method"], message["params"], message.get("sessionId"))
+            self.note(message["method"], message["params"])
         return message
 
-    def note(self, method, params, session):
+    def note(self, method, params):
         if method == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
         elif method == "Network.loadingFailed" and not params.get("canceled"):
@@ -141,12 +143,12 @@ class Page:
             if issue["code"] == "ContentSecurityPolicyIssue":
                 self.complain(json.dumps(issue["details"]))
         elif method == "Target.attachedToTarget":
+            self.workers.append(params["targetInfo"]["url"])
             child = params["sessionId"]
             for command in ("Runtime.enable", "Log.enable", "Network.enable", "Runtime.runIfWaitingForDebugger"):
                 self.last_id += 1
                 self.socket.send(json.dumps({"id": self.last_id, "method": command, "sessionId": child,
                                              "params": {}}))
-        del session
 
     def complain(self, text):
         if not self.NOT_OURS.search(text):
@@ -172,7 +174,7 @@ class Page:
                   features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     def open(self, url):
-        self.requests, self.complaints, self.failures = [], [], []
+        self.requests, self.complaints, self.failures, self.workers = [], [], [], []
         self.is_loaded = False
         self.call("Page.navigate", url=url)
         end = time.monotonic() + PATIENCE_S
@@ -188,8 +190,17 @@ class Page:
         self.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
         self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 
-    def screenshot(self):
-        return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+    def screenshot(self, **clip):
+        more = {"clip": {**clip, "scale": 1}} if clip else {}
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png", **more)["data"])
+
+    def color(self, x, y):
+        """(red, green, blue) of a pixel as it is on the screen."""
+        png = self.screenshot(x=x, y=y, width=1, height=1)
+        at = png.index(b"IDAT")
+        size = struct.unpack("!I", png[at - 4:at])[0]
+        # A filter's byte comes first, and no filter changes the first pixel.
+        return tuple(zlib.decompress(png[at + 4:at + 4 + size])[1:4])
 
     def close(self):
         self.socket.close()

@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "base/error.h"
 #include "http/accept.h"
 #include "http/selection.h"
 #include "services/kit/handlers.h"
@@ -89,6 +88,13 @@ Response without_preview(const Request& request) {
   return kit::refuse(request, {Code::NotFound, "this ron was built without the map preview"});
 }
 
+void add_page_lines(Response& response, const WebFile& page) {
+  response.add("Content-Type", page.media_type);
+  response.add("Cache-Control", "no-cache");
+  response.add("Vary", "Accept");
+  response.lines += kPolicyLines;
+}
+
 struct Variant {
   Coding coding;
   base::ByteView bytes;
@@ -113,28 +119,27 @@ Variant best_of(const Request& request, const WebFile& file) noexcept {
 Response preview_page(const Request& request, const WebFiles& files, const PreviewedPack& pack) {
   const WebFile* const page = files.find(kPage);
   if (page == nullptr) return without_preview(request);
-  const bool is_known = !pack.format.empty();
-  if (!is_known && !wants_html(request)) {
-    return kit::refuse(
-        request,
-        base::Error(Code::NotFound, "there is no such pack").with("pack", std::string(pack.name)));
-  }
   std::string text = filled(base::as_text(page->plain), pack);
   std::string tag(page->tag);
   tag.append("-").append(pack.format).append("-").append(pack.tiles);
-  Response response(404);
-  if (is_known) {
-    const http::Selection selection = http::select(*request.head, {tag, false}, text.size());
-    response = kit::head_for(request, selection, text.size());
-    if (!kit::describes_it(selection)) return response;
-    response.add("ETag", '"' + tag + '"');
-    text = selection.selects() ? text.substr(selection.offset, selection.length) : "";
-  }
-  response.add("Content-Type", page->media_type);
-  response.add("Cache-Control", "no-cache");
-  response.add("Vary", "Accept");
-  response.lines += kPolicyLines;
-  if (!response.is_bodiless()) response.body = std::move(text);
+  const http::Selection selection = http::select(*request.head, {tag, false}, text.size());
+  Response response = kit::head_for(request, selection, text.size());
+  if (!kit::describes_it(selection)) return response;
+  response.add("ETag", '"' + tag + '"');
+  add_page_lines(response, *page);
+  if (selection.selects()) response.body = text.substr(selection.offset, selection.length);
+  return response;
+}
+
+Response preview_refusal(const Request& request, const WebFiles& files, std::string_view name,
+                         const base::Error& why) {
+  const WebFile* const page = files.find(kPage);
+  if (page == nullptr) return without_preview(request);
+  Response response = kit::refuse(request, why);
+  if (!wants_html(request)) return response;
+  response.lines.clear();
+  add_page_lines(response, *page);
+  response.body = filled(base::as_text(page->plain), {.name = name});
   return response;
 }
 

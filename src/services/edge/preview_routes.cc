@@ -1,3 +1,5 @@
+#include <string_view>
+
 #include "services/edge/preview.h"
 #include "services/edge/routes.h"
 #include "services/kit/handlers.h"
@@ -10,8 +12,15 @@ using http::Request;
 using http::Response;
 using platform::Task;
 
-Task<Response> get_page(Core*, Request* request) {
-  co_return preview_page(*request, WebFiles::built_in(), {.name = request->params[0]});
+Task<Response> get_page(Core* core, Request* request) {
+  const std::string_view name = request->params[0];
+  const WebFiles& files = WebFiles::built_in();
+  const base::Result<MountPtr> mount = core->packs().here().mount_of(name);
+  if (!mount) co_return preview_refusal(*request, files, name, mount.error());
+  const pack::Info& info = (*mount)->info();
+  co_return preview_page(
+      *request, files,
+      {.name = name, .format = pack::name(info.format), .tiles = pack::extension(info.type)});
 }
 
 Task<Response> get_file(Core*, Request* request) {

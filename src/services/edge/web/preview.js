@@ -223,14 +223,15 @@
     $('panel-toggle').addEventListener('click', () =>
       foldPanel($('panel-toggle').getAttribute('aria-expanded') !== 'true'));
     foldPanel(!PHONE.matches);
-    if (!page.format) return sayMissing();
-    if (!hasWebGl()) {
+    if (page.format && !hasWebGl()) {
       return fail('This browser cannot draw maps',
                   'The map needs WebGL 2, which is switched off or missing here. The tiles themselves are fine:',
                   [['TileJSON', here(`../tiles/${page.pack}.json`)]]);
     }
     try {
-      const tilejson = await fetchJson(`../tiles/${page.pack}.json`);
+      const tilejson = await fetchJson(`../tiles/${encodeURIComponent(page.pack)}.json`);
+      // It was mounted since the page was asked for.
+      if (!page.format) return location.reload();
       aboutPack(tilejson);
       start(tilejson);
     } catch (error) {
