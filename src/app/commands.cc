@@ -126,6 +126,7 @@ int run(int argc, char** argv) {
   cli::add_index_commands(root, chosen);
   cli::add_token_commands(root, chosen);
   cli::add_key_commands(root, chosen);
+  cli::add_pack_commands(root, chosen);
   cli::add_registry_commands(*root.get_subcommand("registry"), chosen);
   add_config_commands(root, chosen);
   add_topology_command(root, chosen);

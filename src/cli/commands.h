@@ -21,6 +21,7 @@ void add_object_commands(CLI::App& root, Action& chosen);    // stat, rm, verify
 void add_index_commands(CLI::App& root, Action& chosen);
 void add_token_commands(CLI::App& root, Action& chosen);
 void add_key_commands(CLI::App& root, Action& chosen);
+void add_pack_commands(CLI::App& root, Action& chosen);  // map tiles as files
 // Below `group`, which runs the registry when none of them is named.
 void add_registry_commands(CLI::App& group, Action& chosen);
 

@@ -13,8 +13,8 @@ import tempfile
 import unittest
 
 OPTIONS = None
-COMMANDS = ("config", "diff", "doctor", "gateway", "get", "help", "index", "key", "ls", "name", "providers", "put",
-            "registry", "resolve", "rm", "stat", "storage", "token", "topology", "up", "verify", "version")
+COMMANDS = ("config", "diff", "doctor", "gateway", "get", "help", "index", "key", "ls", "name", "pack", "providers",
+            "put", "registry", "resolve", "rm", "stat", "storage", "token", "topology", "up", "verify", "version")
 NAME = ("get", "history", "ls", "rm", "set")
 REGISTRY = ("approve", "commit", "head", "init", "log", "proof", "proposals", "propose", "show", "state",
             "supersede", "verify")
