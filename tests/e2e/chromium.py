@@ -219,7 +219,7 @@ class Chromium:
              "--disable-background-networking", "--disable-component-update", "--disable-sync",
              "--disable-dev-shm-usage", "--hide-scrollbars", "--force-color-profile=srgb",
              "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1", *graphics, "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**os.environ, "HOME": str(self.home)}, preexec_fn=ron.die_with_parent)
         self.page_ = None
         try:

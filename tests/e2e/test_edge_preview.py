@@ -86,7 +86,7 @@ def make_raster(path):
     database.close()
 
 
-class Preview(unittest.TestCase):
+class EdgePreview(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         work = tempfile.TemporaryDirectory(prefix="ron-preview-")

@@ -155,7 +155,8 @@
     $('feature').hidden = features.length === 0;
     $('feature-body').replaceChildren(...features.flatMap(describe));
     $('feature-body').scrollTop = 0;
-    const data = { ...NOTHING, features: features.map(({ geometry }) => ({ type: 'Feature', properties: {}, geometry })) };
+    const shapes = features.map(({ geometry }) => ({ type: 'Feature', properties: {}, geometry }));
+    const data = { ...NOTHING, features: shapes };
     map.getSource('selected')?.setData(data);
     return data;
   }
@@ -184,13 +185,15 @@
     const hidden = new Set();
     let selected = NOTHING;
     const source = sourceOf(tilejson);
-    const styled = () => mapStyle({ source, layers: tilejson.vector_layers ?? [], dark: DARK.matches, hidden, selected });
+    const layers = tilejson.vector_layers ?? [];
+    const styled = () => mapStyle({ source, layers, dark: DARK.matches, hidden, selected });
     let { style, listed } = styled();
     maplibregl.setWorkerUrl(here(page.worker));
+    const isPlaceGiven = location.hash !== '';  // before the map writes its own there
     const map = new maplibregl.Map({ container: 'map', style, hash: true, attributionControl: false,
                                      maxZoom: Math.max(22, tilejson.maxzoom ?? 0), maxPitch: 60 });
     window.ron = { map };  // for whoever opens the console
-    if (!location.hash) showAll(map, tilejson);
+    if (!isPlaceGiven) showAll(map, tilejson);
     watch(map);
     addControls(map);
     listLayers(map, tilejson, listed, hidden);
