@@ -16,6 +16,7 @@ OPTIONS = None
 COMMANDS = ("config", "diff", "doctor", "gateway", "get", "help", "index", "key", "ls", "name", "pack", "providers",
             "put", "registry", "resolve", "rm", "stat", "storage", "token", "topology", "up", "verify", "version")
 NAME = ("get", "history", "ls", "rm", "set")
+PACK = ("convert", "info", "tile", "verify")
 REGISTRY = ("approve", "commit", "head", "init", "log", "proof", "proposals", "propose", "show", "state",
             "supersede", "verify")
 
@@ -58,6 +59,7 @@ class Commands(unittest.TestCase):
                          "no command 'edge' in this build; there are " + there_are)
         self.assertIn("no command 'name hist' in this build", self.refused(2, "name", "hist"))
         self.assertIn("name needs a command: get, history, ls, rm, set", self.refused(2, "name"))
+        self.assertIn("pack needs a command: convert, info, tile, verify", self.refused(2, "pack"))
         self.assertIn("no command 'registry hed' in this build (did you mean head?); there are "
                       "approve, commit, head, init, log", self.refused(2, "registry", "hed"))
         self.assertIn("did you mean storage?", self.refused(2, "stroage"))
@@ -87,6 +89,7 @@ class Commands(unittest.TestCase):
                         ["token", "inspect"], ["key", "gen"], ["key", "show"], ["config", "check"],
                         ["config", "show"], ["topology"], ["doctor"], ["registry"],
                         ["ls"], ["diff"], ["resolve"], ["providers"], *(["name", name] for name in NAME),
+                        *(["pack", name] for name in PACK),
                         *(["registry", name] for name in REGISTRY)):
             text = self.answer(*command, "--help")
             self.assertIn("ron " + " ".join(command), text.split("Example", 1)[1], command)
