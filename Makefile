@@ -17,7 +17,7 @@ export ASAN_OPTIONS ?= detect_leaks=1:external_symbolizer_path=$(SYMBOLIZER)
 export UBSAN_OPTIONS ?= print_stacktrace=1:external_symbolizer_path=$(SYMBOLIZER)
 export TSAN_OPTIONS ?= suppressions=$(CURDIR)/tools/tsan.suppressions:halt_on_error=1:second_deadlock_stack=1:external_symbolizer_path=$(SYMBOLIZER)
 
-.PHONY: help setup setup-run setup-test setup-bench with-tests ron build run test lint format-check format bench fuzz sim crash rot full-disk docs asan tsan tsan-paths clean
+.PHONY: help setup setup-run setup-test setup-bench with-tests ron build run test lint format-check format bench fuzz sim crash rot full-disk docs asan tsan tsan-paths long clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -69,6 +69,11 @@ tsan: ## the tests under ThreadSanitizer
 # Builds little besides ron, which is less than half of what `make tsan` does.
 tsan-paths: ## uploads, tenants, registry and index under ThreadSanitizer, end to end
 	@$(MAKE) --no-print-directory test PRESET=tsan TARGETS='ron storage_test' CTEST='-L shared'
+
+long: ## what .ci/run leaves out: clang-tidy over everything, ThreadSanitizer, the fuzzers
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory tsan-paths
+	@$(MAKE) --no-print-directory fuzz SECONDS=10
 
 fuzz: ## every fuzz target for SECONDS=60, two at a time; KEEP=1 keeps new inputs in tests/corpus
 	@$(MAKE) --no-print-directory build PRESET=fuzz

@@ -107,11 +107,13 @@ void add_convert(CLI::App& group, Action& chosen) {
 }  // namespace
 
 void add_pack_commands(CLI::App& root, Action& chosen) {
-  CLI::App* group = root.add_subcommand("pack", "Packs of map tiles: convert, info, tile, verify");
+  CLI::App* group = root.add_subcommand("pack", "Packs of map tiles: as files, and on a server");
   group->require_subcommand(1);
   group->footer(
       "A pack is a file with the tiles of a map: PMTiles (version 3) or MBTiles.\n"
-      "Start with: ron pack info FILE");
+      "Start with: ron pack info FILE\n"
+      "Show it in the browser: ron pack add FILE");
+  add_pack_mount_commands(*group, chosen);
   add_convert(*group, chosen);
   add_info(*group, chosen);
   add_tile(*group, chosen);

@@ -28,6 +28,7 @@ void RouteMeters::answered(int status, base::Duration took) noexcept {
 
 void Router::add(Route route) {
   assert(route.pattern.starts_with('/'));
+  if (around_) route.handler = around_(std::move(route.handler));
   Entry entry{std::move(route), {}, false, nullptr};
   std::string_view rest = std::string_view(entry.route.pattern).substr(1);
   while (!rest.empty()) {

@@ -70,6 +70,15 @@ struct DirectoryEntry {
   bool is_directory = false;
 };
 
+// What a file system says of a file without reading it. One that is changed or replaced has another
+// version, as far as its clock can tell.
+struct FileVersion {
+  std::uint64_t file = 0;  // the same whatever its name is; another one has another
+  std::uint64_t bytes = 0;
+  std::int64_t changed = 0;  // of its contents; means nothing but by comparison
+  friend bool operator==(const FileVersion&, const FileVersion&) = default;
+};
+
 class Disk {
  public:
   Disk() = default;
@@ -80,6 +89,8 @@ class Disk {
   virtual Task<base::Result<std::unique_ptr<File>>> open(std::string path, OpenOptions options) = 0;
   virtual Task<base::Result<void>> make_directory(std::string path) = 0;  // fine if it is there
   virtual Task<base::Result<std::vector<DirectoryEntry>>> list(std::string path) = 0;
+  // Of a file; of a directory or a link it is an error, as opening one is.
+  virtual Task<base::Result<FileVersion>> version(std::string path) = 0;
   virtual Task<base::Result<void>> rename(std::string from, std::string to) = 0;
   // Another name for the same file; never in place of one that is there.
   virtual Task<base::Result<void>> link(std::string from, std::string to) = 0;

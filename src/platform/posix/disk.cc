@@ -257,6 +257,14 @@ Task<base::Result<std::vector<DirectoryEntry>>> PosixDisk::list(std::string path
   co_return std::move(*entries);
 }
 
+Task<base::Result<FileVersion>> PosixDisk::version(std::string path) {
+  auto version = std::make_shared<FileVersion>();
+  const int error =
+      co_await on_pool(&pool_, [path, version] { return names::version(path, *version); });
+  if (error != 0) co_return failed("cannot look at", path, error);
+  co_return *version;
+}
+
 Task<base::Result<void>> PosixDisk::rename(std::string from, std::string to) {
   const int error = co_await on_pool(&pool_, [from, to] { return names::rename(from, to); });
   co_return outcome_of(error, "cannot rename", from);

@@ -271,6 +271,19 @@ Task<base::Result<std::vector<DirectoryEntry>>> SimDisk::list(std::string path) 
   co_return result;
 }
 
+Task<base::Result<FileVersion>> SimDisk::version(std::string path) {
+  auto effect = [this, path]() -> base::Result<FileVersion> {
+    FileVersion version;
+    const int error =
+        fails(DiskOp::Name, world_.faults().fail_name) ? EIO : image_.version(path, version);
+    if (error != 0) return failed("cannot look at", path, error);
+    return version;
+  };
+  base::Result<FileVersion> result =
+      co_await perform<FileVersion>(options_.name_takes, "cannot look at", path, std::move(effect));
+  co_return result;
+}
+
 Task<base::Result<void>> SimDisk::rename(std::string from, std::string to) {
   return change_names("cannot rename", from, [this, from, to] { return image_.rename(from, to); });
 }

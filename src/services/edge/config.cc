@@ -1,7 +1,17 @@
 #include "services/edge/config.h"
 
+#include <algorithm>
+#include <set>
+#include <string>
 #include <string_view>
 
+#include "catalog/name.h"
+#include "config/value.h"
+#include "http/field_list.h"
+#include "http/head.h"
+#include "http/upstream_address.h"
+#include "services/edge/egress.h"
+#include "services/edge/mount.h"
 #include "services/edge/wires.h"
 
 namespace ron::edge {
@@ -14,7 +24,14 @@ config::Group<PackConfig> pack_keys() {
   return {config::text_key("name", &C::name, "", {.min = "1", .max = "64", .required = true},
                            Reload::Hot, "what it is called in URLs"),
           config::text_key("path", &C::path, "", {.min = "1", .max = "4096", .required = true},
-                           Reload::Hot, "a .pmtiles or .mbtiles file")};
+                           Reload::Hot, "a .pmtiles or .mbtiles file"),
+          config::choice_key("missing", &C::missing, "inherited",
+                             {{"inherited", MissingTile::Inherited},
+                              {"204", MissingTile::NoContent},
+                              {"404", MissingTile::NotFound}},
+                             {}, Reload::Hot,
+                             "what a tile it does not have is answered with; inherited: as "
+                             "tiles.missing says")};
 }
 
 config::Group<SiteConfig> site_keys() {
@@ -96,10 +113,14 @@ void add_own_keys(config::Group<EdgeConfig>& group) {
   group.add(config::text_key("origin", &C::origin, "", {.max = "1024"}, Reload::Restart,
                              "a ron that has the names and objects of sites, http(s)://host:port; "
                              "empty: this process"));
+  group.add(config::text_key("origin_token_path", &C::origin_token_path, "", {.max = "4096"},
+                             Reload::Restart,
+                             "a file with the capability that is shown to origin; empty: none"));
   group.add(config::text_list_key("allow", &C::allow, "[]", {.max = "1024"}, Reload::Hot,
                                   "origins that may be filled from: host, host:port, "
-                                  "host/path/prefix"));
-  group.add(config::bool_key("egress.allow_private", &C::allow_private, "false", {}, Reload::Hot,
+                                  "host/path/prefix, *.example.org"));
+  group.add(config::bool_key("egress.allow_private", &C::allow_private, "false", {},
+                             Reload::Restart,
                              "fills may connect to private, loopback and link-local addresses"));
   group.include(&C::fill, fill_keys(), "fill.");
   group.include(&C::cache, cache_keys(), "cache.");
@@ -115,15 +136,89 @@ void add_own_keys(config::Group<EdgeConfig>& group) {
                               "events kept for slow listeners before they miss some"));
 }
 
+void check_allow(const EdgeConfig& config, config::Problems& problems) {
+  for (const std::string& entry : config.allow) {
+    const base::Result<AllowedOrigin> origin = AllowedOrigin::parse(entry);
+    if (!origin) {
+      problems.add("allow", "'" + config::printable(entry) + "' " + origin.error().message);
+    }
+  }
+}
+
+void check_sites(const EdgeConfig& config, config::Problems& problems) {
+  std::set<std::string_view> names;
+  for (const SiteConfig& site : config.sites) {
+    if (!is_site_name(site.name)) {
+      problems.add("sites", "'" + site.name + "' is no name: [A-Za-z0-9][A-Za-z0-9._-]*");
+    }
+    if (!names.insert(site.name).second)
+      problems.add("sites", "'" + site.name + "' is there twice");
+    const auto key = catalog::parse_key(site.target);
+    if (!key) problems.add("sites", "the target of '" + site.name + "': " + key.error().message);
+  }
+  if (config.origin.empty()) return;
+  const auto origin = http::UpstreamAddress::parse(config.origin);
+  if (!origin) problems.add("origin", origin.error().message);
+}
+
+// `https://maps.example.org`, perhaps with the path that a proxy takes off.
+bool is_public_url(std::string_view url) noexcept {
+  for (const std::string_view scheme : {"https://", "http://"}) {
+    if (!url.starts_with(scheme)) continue;
+    const std::string_view rest = url.substr(scheme.size());
+    const std::size_t slash = std::min(rest.find('/'), rest.size());
+    const std::string_view path = rest.substr(slash);
+    return http::is_host(rest.substr(0, slash)) && (path.empty() || http::is_target(path));
+  }
+  return false;
+}
+
+void check_packs(const EdgeConfig& config, config::Problems& problems) {
+  std::set<std::string_view> names;
+  for (const PackConfig& pack : config.packs) {
+    const std::string shown = "'" + config::printable(pack.name) + "'";
+    if (!is_pack_name(pack.name)) {
+      problems.add("packs", shown +
+                                " is no name: up to 64 of a-z, 0-9, '.', '_' and '-', and no "
+                                "dot in front");
+    }
+    if (!names.insert(pack.name).second) problems.add("packs", shown + " is there twice");
+  }
+  if (!config.tiles.public_url.empty() && !is_public_url(config.tiles.public_url)) {
+    problems.add("tiles.public_url", "must be like https://maps.example.org");
+  }
+}
+
+// Set by the build: only one with tests has keys that make the service misbehave for them.
+constexpr bool kTestSeams = RON_TEST_SEAMS != 0;
+
 config::Group<EdgeConfig> keys() {
   config::Group<EdgeConfig> group;
   group.include(kit::service_keys({.bind = "127.0.0.1:8084", .admin = "127.0.0.1:9084"}));
   group.with_default("limits.decode_abs_cap_bytes", "10MiB", "10MiB");
   add_own_keys(group);
+  if (kTestSeams) {
+    group.add(config::count_key("debug.fail_workers", &EdgeConfig::debug_fail_workers, "0",
+                                {.max = "1000", .safe_max = "0"}, Reload::Hot,
+                                "for tests: workers that fail, all since the start together"));
+  }
+  group.check(check_allow);
+  group.check(check_sites);
+  group.check(check_packs);
   return group;
 }
 
 }  // namespace
+
+bool is_site_name(std::string_view name) noexcept {
+  constexpr std::size_t kMostChars = 64;
+  const auto is_alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !name.empty() && name.size() <= kMostChars && is_alphanumeric(name.front()) &&
+         std::ranges::all_of(
+             name, [&](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
+}
 
 const config::Section<EdgeConfig>& edge_section() {
   static const config::Section<EdgeConfig> section("edge", "svc-edge: sites, maps and live fills",

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -13,12 +14,14 @@
 namespace ron::edge {
 
 enum class Mode : std::uint8_t { Offline, Live };
-enum class MissingTile : std::uint8_t { NoContent, NotFound };
+// What a tile that a pack does not have is answered with. Inherited: as tiles.missing says.
+enum class MissingTile : std::uint8_t { Inherited, NoContent, NotFound };
 
 // One row of [[edge.packs]].
 struct PackConfig {
   std::string name;
   std::string path;
+  MissingTile missing = MissingTile::Inherited;
 };
 
 // One row of [[edge.sites]].
@@ -57,7 +60,8 @@ struct EdgeConfig : kit::ServiceConfig {
   std::string packs_dir;
   std::vector<SiteConfig> sites;
   base::Duration sites_refresh{};
-  std::string origin;      // where names and objects come from when they are not in this process
+  std::string origin;  // where names and objects come from when they are not in this process
+  std::string origin_token_path;
   config::TextList allow;  // `host[:port][/prefix]` that may be filled from
   bool allow_private = false;
   FillConfig fill;
@@ -67,7 +71,11 @@ struct EdgeConfig : kit::ServiceConfig {
   std::uint64_t workers = 0;
   std::uint64_t work_capacity = 0;
   std::uint64_t events_capacity = 0;
+  std::uint64_t debug_fail_workers = 0;  // a seam for tests: 0 in a build without them
 };
+
+// What a site may be called in URLs: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
+bool is_site_name(std::string_view name) noexcept;
 
 const config::Section<EdgeConfig>& edge_section();
 using SettingsPtr = std::shared_ptr<const EdgeConfig>;

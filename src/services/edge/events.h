@@ -25,6 +25,12 @@ enum class EventKind : std::uint8_t {
 };
 std::string_view name(EventKind kind) noexcept;
 
+// On whose behalf something is done, for the audit; empty: the service's own.
+struct Operator {
+  std::string token{};  // the fingerprint of a capability
+  base::Ulid corr_id{};
+};
+
 // One line of the audit.
 struct EdgeEvent {
   EventKind kind;

@@ -21,10 +21,10 @@ struct LoadJob : kit::JobBase<kit::RepresentationPtr> {
 };
 
 // How a URL is filled from its origin.
-struct Asset;
-using AssetPtr = std::shared_ptr<const Asset>;
-using Fill = std::move_only_function<platform::Task<base::Result<AssetPtr>>()>;
-struct FillJob : kit::JobBase<AssetPtr> {
+struct Filled;
+using FilledPtr = std::shared_ptr<const Filled>;
+using Fill = std::move_only_function<platform::Task<base::Result<FilledPtr>>()>;
+struct FillJob : kit::JobBase<FilledPtr> {
   Fill fill;
 };
 

@@ -59,7 +59,7 @@ Task<Result<kit::RepresentationPtr>> Loader::load(MemoryKey key, Make make,
   co_return kit::WorkQueue<Job>::answer_of(std::move(reply));
 }
 
-Task<Result<AssetPtr>> Loader::fill(std::string url, Fill fill, runtime::Deadline deadline) {
+Task<Result<FilledPtr>> Loader::fill(std::string url, Fill fill, runtime::Deadline deadline) {
   const std::size_t most = max_waiting_.load(std::memory_order_relaxed);
   auto joined = fills_.try_join(url, most);
   if (!joined) co_return base::fail(too_many(most));
@@ -94,7 +94,7 @@ Task<void> Loader::run(LoadJob job) {
 }
 
 Task<void> Loader::run(FillJob job) {
-  Result<AssetPtr> filled = co_await job.fill();
+  Result<FilledPtr> filled = co_await job.fill();
   std::move(*job.reply).send(std::move(filled));
 }
 

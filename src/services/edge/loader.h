@@ -37,8 +37,8 @@ class Loader {
   platform::Task<base::Result<kit::RepresentationPtr>> load(MemoryKey key, Make make,
                                                             runtime::Deadline deadline);
   // The same for a URL that is filled from its origin.
-  platform::Task<base::Result<AssetPtr>> fill(std::string url, Fill fill,
-                                              runtime::Deadline deadline);
+  platform::Task<base::Result<FilledPtr>> fill(std::string url, Fill fill,
+                                               runtime::Deadline deadline);
 
   // The body of a worker.
   platform::Task<void> work(runtime::Shutdown shutdown);
@@ -53,7 +53,7 @@ class Loader {
 
   MemoryTier memory_;
   kit::SingleFlight<MemoryKey, kit::RepresentationPtr, MemoryKeyHash> loads_;
-  kit::SingleFlight<std::string, AssetPtr> fills_;
+  kit::SingleFlight<std::string, FilledPtr> fills_;
   kit::WorkQueue<Job> work_;
   std::atomic<std::uint64_t> next_generation_ = 1;
   std::atomic<std::uint64_t> max_waiting_;

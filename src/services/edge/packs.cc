@@ -1,9 +1,167 @@
 #include "services/edge/packs.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "runtime/background.h"
+#include "runtime/wait_either.h"
+#include "services/edge/wires.h"
+
 namespace ron::edge {
 
-platform::Task<base::Result<>> Packs::open() { co_return base::Result<>(); }
+using base::Code;
+using base::fail;
+using base::Result;
+using platform::Task;
 
-void Packs::apply(const EdgeConfig&) {}
+const MountEntry* PackTable::find(std::string_view name) const noexcept {
+  const auto found = packs.find(name);
+  return found != packs.end() ? &found->second : nullptr;
+}
+
+Packs::Packs(EdgeParts parts, PackOpener opener)
+    : parts_(std::move(parts)),
+      opener_(std::move(opener)),
+      tables_(parts_.host.cores, kMountsLock, std::make_shared<const PackTable>()) {
+  if (!opener_) {
+    const pack::Place place{&parts_.host.disk, &parts_.host.blocking};
+    opener_ = [place](std::string path) {
+      return pack::open(place, std::move(path), pack::Limits{});
+    };
+  }
+  for (std::size_t i = 0; i < outcomes_.size(); ++i) {
+    outcomes_[i] = &parts_.topology->meters().counter(metrics::kTiles, {metrics::kTileOutcomes[i]});
+  }
+  apply(*parts_.settings->get());
+}
+
+// Only cores[0] changes it, so that nothing comes between reading it and this.
+void Packs::publish(PackTable next) {
+  tables_.set(std::make_shared<const PackTable>(std::move(next)));
+}
+
+void Packs::apply(const EdgeConfig& config) {
+  PackTable next = *table();
+  next.missing = config.tiles.missing;
+  next.limits = {.cap_bytes = config.server.decode_abs_cap_bytes.bytes,
+                 .ratio_max = config.server.decode_ratio_max};
+  next.public_url = config.tiles.public_url;
+  while (next.public_url.ends_with('/')) next.public_url.pop_back();
+  publish(std::move(next));
+}
+
+void Packs::tell(EventKind kind, const std::string& name, std::string detail, const Operator& by,
+                 std::uint64_t bytes) {
+  parts_.events->send({.kind = kind,
+                       .subject = name,
+                       .detail = std::move(detail),
+                       .bytes = bytes,
+                       .token = by.token,
+                       .corr_id = by.corr_id});
+}
+
+Task<Result<pack::PackPtr>> Packs::verify(std::string path, platform::FileVersion version,
+                                          runtime::Shutdown shutdown) {
+  runtime::Background<Result<pack::PackPtr>> opening(opener_(path));
+  if (!opening.done()) {
+    const runtime::First first = co_await runtime::wait_either(
+        opening.finished(), runtime::StopOp{std::move(shutdown)}, runtime::Deadline());
+    if (first == runtime::First::Other) {
+      co_return fail(Code::Canceled, "the server stops before the pack is verified");
+    }
+  }
+  Result<pack::PackPtr> opened = opening.take();
+  if (!opened) co_return opened;
+  const auto now = co_await parts_.host.disk.version(path);
+  if (!now || *now != version) {
+    co_return fail(Code::Malformed, path + " was changed while it was verified");
+  }
+  co_return opened;
+}
+
+// Metadata may be megabytes of JSON: not on a core.
+Task<Result<MountPtr>> Packs::mount(MountOrder order, pack::PackPtr verified,
+                                    platform::FileVersion version, Operator by) {
+  const auto make = [order, verified, generation = parts_.loader->new_generation(),
+                     arena = &parts_.host.send_arena] {
+    return std::make_shared<const Mount>(order, verified, generation, *arena);
+  };
+  Result<MountPtr> made =
+      co_await parts_.host.blocking.run([make]() -> MountPtr { return make(); });
+  if (!made) co_return made;
+  PackTable next = *table();
+  next.packs[order.name] = {.order = order, .mount = *made, .mounted = version, .tried = version};
+  publish(std::move(next));
+  tell(EventKind::PackMounted, order.name, (*made)->file_tag + " " + order.path, by,
+       verified->info().bytes);
+  co_return made;
+}
+
+void Packs::confirm(const MountOrder& order) {
+  PackTable next = *table();
+  MountEntry& entry = next.packs.at(order.name);
+  if (entry.order != order) {
+    entry.mount = std::make_shared<const Mount>(order, *entry.mount);
+  }
+  entry.order = order;
+  entry.tried = entry.mounted;
+  entry.error.clear();
+  publish(std::move(next));
+}
+
+Packs::Opening::Opening(Packs& packs, const MountOrder& order) : packs_(packs), name_(order.name) {
+  PackTable next = *packs_.table();
+  MountEntry& entry = next.packs[name_];
+  if (!entry.mount) entry.order = order;
+  entry.is_opening = true;
+  packs_.publish(std::move(next));
+}
+
+Packs::Opening::~Opening() {
+  PackTable next = *packs_.table();
+  const auto found = next.packs.find(name_);
+  if (found == next.packs.end() || !found->second.is_opening) return;
+  found->second.is_opening = false;
+  if (!found->second.mount && found->second.error.empty()) next.packs.erase(found);
+  packs_.publish(std::move(next));
+}
+
+void Packs::refuse(const MountOrder& order, platform::FileVersion version, const base::Error& why,
+                   Refused refused, const Operator& by) {
+  if (refused == Refused::Kept) {
+    PackTable next = *table();
+    MountEntry& entry = next.packs[order.name];
+    if (!entry.mount) entry.order = order;
+    entry.error = why.message;
+    entry.tried = version;
+    publish(std::move(next));
+  }
+  if (why.code != Code::Canceled) tell(EventKind::PackRefused, order.name, why.message, by);
+}
+
+void Packs::unmount(const std::string& name, std::string why, const Operator& by) {
+  PackTable next = *table();
+  if (next.packs.erase(name) == 0) return;
+  publish(std::move(next));
+  tell(EventKind::PackRemoved, name, std::move(why), by);
+}
+
+std::vector<std::string> Packs::missing() const {
+  std::vector<std::string> out;
+  const PackTablePtr now = table();
+  for (const auto& [name, entry] : now->packs) {
+    const bool is_wanted = entry.order.source == MountSource::Configured;
+    if (is_wanted && !entry.mount) {
+      out.push_back("pack " + name + (entry.is_opening ? " is being verified" : ""));
+    }
+  }
+  return out;
+}
+
+std::size_t Packs::mounted() const {
+  const PackTablePtr now = table();
+  return static_cast<std::size_t>(std::ranges::count_if(
+      now->packs, [](const auto& each) { return each.second.mount != nullptr; }));
+}
 
 }  // namespace ron::edge

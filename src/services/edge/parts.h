@@ -42,6 +42,8 @@ class Rejects {
   std::array<runtime::Counter*, metrics::kRejectReasons.size()> by_reason_;
 };
 
+class Origins;
+
 // All of it outlives the parts.
 struct EdgeParts {
   platform::Host host;
@@ -53,6 +55,7 @@ struct EdgeParts {
   runtime::Broadcast<EdgeEvent>* events;
   Loader* loader;
   Rejects* rejects;
+  Origins* origins = nullptr;  // who is asked for what is not here
 };
 
 }  // namespace ron::edge

@@ -22,12 +22,17 @@ constinit const kit::ServiceKind kKind{.name = "edge",
                                        .section = kit::section_of<edge_section>,
                                        .settings = kit::settings_of<edge_section>,
                                        .make = make,
+                                       .judges_origins = true,
                                        .dials = true};
 
 Service::Service(kit::ServiceParts parts, std::string directory, const RouteAdder& routes)
     : ServiceBase(std::move(parts), kKind), core_(core_parts(std::move(directory)), settings()) {
   routes(router(), core_);
+  add_gauge(metrics::kPacks, [this] { return core_.packs().mounted(); });
+  tell_errors([this](std::string_view code) { core_.note_error(code); });
   add_gauge(metrics::kMemoryBytes, [this] { return core_.loader().memory().used_bytes(); });
+  add_gauge(metrics::kCacheBytes, [this] { return core_.assets().table().bytes(); });
+  add_gauge(metrics::kCacheEntries, [this] { return core_.assets().table().entries(); });
 }
 
 Service::~Service() = default;
@@ -47,7 +52,7 @@ void Service::add_operator_routes(http::Router& router) {
   add_cache_admin_routes(router, core_);
 }
 
-kit::Readiness Service::readiness() const { return {}; }
+kit::Readiness Service::readiness() const { return core_.readiness(); }
 
 platform::Task<base::Result<>> Service::open() { return core_.open(); }
 
@@ -56,8 +61,35 @@ void Service::apply(const config::Config& config) { core_.apply(config.get(edge_
 void Service::start_tasks() {
   using runtime::Shutdown;
   start_auditor<EdgeEvent>(core_.events(), tell);
+  const auto cores = host().cores;
+  if (AssetStore* const store = core_.assets().store()) start_cache_tasks(store);
+  for (std::size_t core = 0; core < cores.size(); ++core) {
+    start_task(kDialerTask, *cores[core],
+               [this, core](Shutdown stop) { return core_.dial(core, std::move(stop)); });
+  }
+  start_task(kMountsTask, *cores[0],
+             [this](Shutdown stop) { return core_.pack_keeper().keep(std::move(stop)); });
+  start_task(kMounterTask, *cores[0],
+             [this](Shutdown stop) { return core_.pack_orders().work(std::move(stop)); });
+  start_task(kSitesTask, *cores[0],
+             [this](Shutdown stop) { return core_.sites().keep(std::move(stop)); });
   start_workers(kWorkerTask, settings()->workers,
-                [this](Shutdown stop) { return core_.loader().work(std::move(stop)); });
+                [this](Shutdown stop) { return core_.work(std::move(stop)); });
+}
+
+// The writer comes first and stops last: the janitor and every worker wait for it.
+void Service::start_cache_tasks(AssetStore* store) {
+  using runtime::Shutdown;
+  platform::Executor& core = *host().cores[0];
+  volume::DiskVolume* const volume = &store->volume();
+  start_task(kCommitterTask, core,
+             [volume](Shutdown stop) { return volume->committer(std::move(stop)); });
+  start_task(kRecovererTask, core,
+             [volume](Shutdown stop) { return volume->recoverer(std::move(stop)); });
+  start_task(kCompactorTask, core,
+             [volume](Shutdown stop) { return volume->compactor(std::move(stop)); });
+  start_task(kCacheJanitorTask, core,
+             [store](Shutdown stop) { return store->janitor(std::move(stop)); });
 }
 
 }  // namespace ron::edge

@@ -25,6 +25,10 @@ class Service final : public kit::ServiceBase {
 
   void add_operator_routes(http::Router& router) override;
 
+  // Before start(): other services of the process, which outlive it.
+  void use(index_api::IndexApi& index) noexcept { core_.sites().use(index); }
+  void use(storage_api::StorageApi& storage) noexcept { core_.sites().use(storage); }
+
   // For tests and simulations.
   [[nodiscard]] Core& core() noexcept { return core_; }
 
@@ -34,6 +38,7 @@ class Service final : public kit::ServiceBase {
   void apply(const config::Config& config) override;
   [[nodiscard]] kit::Readiness readiness() const override;
 
+  void start_cache_tasks(AssetStore* store);
   CoreParts core_parts(std::string directory);
   [[nodiscard]] SettingsPtr settings() const { return config()->get(edge_section()); }
 

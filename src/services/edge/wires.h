@@ -27,15 +27,16 @@ inline constexpr TaskDecl kRecovererTask{"recoverer", "1", Importance::Important
                                          "makes the index of the cache anew if it is lost"};
 inline constexpr TaskDecl kCompactorTask{"compactor", "1", Importance::Important,
                                          "frees what evicted objects took on disk"};
-inline constexpr TaskDecl kScrubberTask{"scrubber", "1", Importance::Important,
-                                        "reads the cache on disk again and again"};
 inline constexpr TaskDecl kCacheJanitorTask{
     "cache-janitor", "1", Importance::Important,
-    "the only one who evicts: lets go on disk what the table of URLs has let go"};
+    "notes on disk what the table of URLs has, and removes what it let go; the only one who does"};
 
 inline constexpr TaskDecl kMountsTask{
     "pack-keeper", "1", Importance::Important,
     "mounts what appears in packs_dir, replaces what changed, lets go what is gone"};
+inline constexpr TaskDecl kMounterTask{
+    "pack-mounter", "1", Importance::Important,
+    "verifies and mounts the packs that operators add, one after the other"};
 inline constexpr TaskDecl kSitesTask{"site-keeper", "1", Importance::Important,
                                      "follows the names of sites and switches when one moves"};
 inline constexpr TaskDecl kWorkerTask{
@@ -55,29 +56,42 @@ inline constexpr ChannelDecl kEvictions{"evictions",
                                         Overflow::Wait,
                                         "worker, admin",
                                         "cache-janitor",
-                                        "whoever fills waits until there is room on disk",
+                                        "whoever fills takes a place first, and waits for one",
                                         ""};
+inline constexpr ChannelDecl kSiteChanges{
+    "site_changes", ChannelKind::Mpsc,          16, Overflow::RejectNew, "admin",
+    "site-keeper",  "429 Busy to the operator", ""};
+inline constexpr ChannelDecl kPackOrders{
+    "pack_orders",  ChannelKind::Mpsc,          16, Overflow::RejectNew, "admin",
+    "pack-mounter", "429 Busy to the operator", ""};
 
 inline constexpr auto kTasks =
-    kit::all_tasks(kDialerTask, kCommitterTask, kRecovererTask, kCompactorTask, kScrubberTask,
-                   kCacheJanitorTask, kMountsTask, kSitesTask, kWorkerTask);
-inline constexpr auto kChannels = kit::all_channels(kWork, kEvents, kSettings, kCommit, kEvictions);
+    kit::all_tasks(kDialerTask, kCommitterTask, kRecovererTask, kCompactorTask, kCacheJanitorTask,
+                   kMountsTask, kMounterTask, kSitesTask, kWorkerTask);
+inline constexpr auto kChannels =
+    kit::all_channels(kWork, kEvents, kSettings, kCommit, kEvictions, kSiteChanges, kPackOrders);
 
 // The specification's order is state_meta, routing_table, counters. Counters need no lock.
 inline constexpr std::array kLocks = {
     LockDecl{"mount_table", 1, "which packs are mounted; held to copy or swap a pointer"},
     LockDecl{"site_table", 2, "which sites are mounted; held to copy or swap a pointer"},
     LockDecl{"flights", 3, "who waits for what is being loaded or filled"},
-    LockDecl{"url_table", 4, "one shard of what is known of URLs"},
-    LockDecl{"memory_tier", 5, "one shard of what is in memory"},
-    LockDecl{"volume_state", 6, "index, segments and sums of the cache on disk"},
+    LockDecl{"url_order", 4, "which URL is let go next; a change of the table holds it"},
+    LockDecl{"url_table", 5, "one shard of what is known of URLs"},
+    LockDecl{"memory_tier", 6, "one shard of what is in memory"},
+    LockDecl{"volume_state", 7, "index, segments and sums of the cache on disk"},
+    LockDecl{"book", 8, "what is kept of the packs and sites that were added"},
+    LockDecl{"cors_origins", 9, "whose pages may use it; held to copy or swap a pointer"},
 };
 inline constexpr const LockDecl& kMountsLock = kLocks[0];
 inline constexpr const LockDecl& kSitesLock = kLocks[1];
 inline constexpr const LockDecl& kFlightsLock = kLocks[2];
-inline constexpr const LockDecl& kUrlsLock = kLocks[3];
-inline constexpr const LockDecl& kMemoryLock = kLocks[4];
-inline constexpr const LockDecl& kVolumeLock = kLocks[5];
+inline constexpr const LockDecl& kUrlOrderLock = kLocks[3];
+inline constexpr const LockDecl& kUrlsLock = kLocks[4];
+inline constexpr const LockDecl& kMemoryLock = kLocks[5];
+inline constexpr const LockDecl& kVolumeLock = kLocks[6];
+inline constexpr const LockDecl& kBookLock = kLocks[7];
+inline constexpr const LockDecl& kCorsLock = kLocks[8];
 
 inline constexpr runtime::Wires kWires{"svc-edge", kTasks, kChannels, kLocks};
 

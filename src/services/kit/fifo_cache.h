@@ -1,9 +1,5 @@
-// FifoCache: a memory tier. Immutable values under keys, bounded in bytes, scan-resistant.
-//
-// S3-FIFO in shards: what is new waits in a small queue (a tenth); what was asked for again there
-// moves to the main queue, the rest leaves and only its key is remembered for a while. What comes
-// back while it is remembered goes to the main queue at once. So a scan of many passes through the
-// small queue and what is wanted again and again stays.
+// FifoCache: a memory tier. Immutable values under keys, bounded in bytes, scan-resistant: S3-FIFO
+// (fifo_order.h) in shards.
 //
 // Any thread. A look-up takes one shard's lock for a probe and a reference count. What was erased
 // never comes back through a slow reader: whoever loads something takes a ticket before it looks it
@@ -22,6 +18,7 @@
 
 #include "base/units.h"
 #include "runtime/lock.h"
+#include "services/kit/fifo_order.h"
 
 namespace ron::kit {
 
@@ -50,7 +47,7 @@ class FifoCache {
     const auto found = shard.nodes.find(key);
     if (found == shard.nodes.end() || !found->second.value) return nullptr;
     Node& node = found->second;
-    if (node.hits < kMaxHits) ++node.hits;
+    if (node.hits < Order::kMaxHits) ++node.hits;
     return node.value;
   }
 
@@ -73,9 +70,8 @@ class FifoCache {
     if (!is_new) node.in->unlink(node);
     node.value = std::move(value);
     node.bytes = bytes;
-    node.hits = 0;
     node.key = &place->first;
-    (is_new ? shard.small : shard.main).push(node);
+    shard.order.add(node, !is_new);
     used_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     count_.fetch_add(1, std::memory_order_relaxed);
     make_room(shard, evicted);
@@ -123,8 +119,6 @@ class FifoCache {
  private:
   static constexpr std::uint64_t kShardBytes = 16 * base::kMiB;
   static constexpr std::uint64_t kMaxShards = 64;
-  static constexpr std::uint64_t kSmallShare = 10;  // a tenth
-  static constexpr std::uint8_t kMaxHits = 3;
   // Keys remembered besides one for each value that is kept.
   static constexpr std::size_t kRememberedAtLeast = 16;
   // Map node, bucket and allocation of a value, rounded up.
@@ -134,45 +128,12 @@ class FifoCache {
     return std::bit_floor(std::clamp<std::uint64_t>(capacity / kShardBytes, 1, kMaxShards));
   }
 
-  class Fifo;
-  struct Node {
+  struct Node : FifoLink<Node> {
     Ptr value;  // empty: only remembered
-    std::uint64_t bytes = 0;
     std::uint8_t hits = 0;
-    Fifo* in = nullptr;
     const Key* key = nullptr;
-    Node* older = nullptr;
-    Node* newer = nullptr;
   };
-  // An intrusive queue of nodes of the shard's map.
-  class Fifo {
-   public:
-    void push(Node& node) noexcept {
-      node.in = this;
-      node.newer = nullptr;
-      node.older = newest_;
-      (newest_ != nullptr ? newest_->newer : oldest_) = &node;
-      newest_ = &node;
-      bytes_ += node.bytes;
-      ++count_;
-    }
-    void unlink(Node& node) noexcept {
-      (node.older != nullptr ? node.older->newer : oldest_) = node.newer;
-      (node.newer != nullptr ? node.newer->older : newest_) = node.older;
-      bytes_ -= node.bytes;
-      --count_;
-      node.in = nullptr;
-    }
-    [[nodiscard]] Node* oldest() const noexcept { return oldest_; }
-    [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-    [[nodiscard]] std::size_t count() const noexcept { return count_; }
-
-   private:
-    Node* oldest_ = nullptr;
-    Node* newest_ = nullptr;
-    std::uint64_t bytes_ = 0;
-    std::size_t count_ = 0;
-  };
+  using Order = FifoOrder<Node>;
   using Evicted = std::vector<Ptr>;  // freed after the lock is let go
 
   struct alignas(64) Shard {
@@ -181,9 +142,8 @@ class FifoCache {
     std::atomic<Ticket> erased = 0;  // changed under the lock
     // The rest is guarded by lock.
     mutable std::unordered_map<Key, Node, Hash> nodes;
-    Fifo small;
-    Fifo main;
-    Fifo remembered;
+    Order order;
+    FifoQueue<Node> remembered;
   };
 
   // The map uses the low bits of the hash; the shard takes the high ones.
@@ -194,42 +154,19 @@ class FifoCache {
 
   void make_room(Shard& shard, Evicted& evicted) {
     const std::uint64_t capacity = shard_capacity();
-    while (shard.small.bytes() + shard.main.bytes() > capacity) {
-      if (shard.main.count() == 0 || shard.small.bytes() > capacity / kSmallShare) {
-        evict_small(shard, evicted);
+    while (shard.order.bytes() > capacity) {
+      const auto [node, was_new] = shard.order.next(capacity);
+      drop_value(*node, evicted);
+      if (was_new) {
+        shard.remembered.push(*node);
       } else {
-        evict_main(shard, evicted);
+        const Key key = *node->key;
+        shard.nodes.erase(key);
       }
     }
-    while (shard.remembered.count() >
-           kRememberedAtLeast + shard.main.count() + shard.small.count()) {
+    while (shard.remembered.count() > kRememberedAtLeast + shard.order.count()) {
       forget_oldest(shard);
     }
-  }
-
-  void evict_small(Shard& shard, Evicted& evicted) {
-    Node& node = *shard.small.oldest();
-    shard.small.unlink(node);
-    if (node.hits > 0) {
-      node.hits = 0;
-      shard.main.push(node);
-      return;
-    }
-    drop_value(node, evicted);
-    shard.remembered.push(node);
-  }
-
-  void evict_main(Shard& shard, Evicted& evicted) {
-    Node& node = *shard.main.oldest();
-    shard.main.unlink(node);
-    if (node.hits > 0) {
-      --node.hits;
-      shard.main.push(node);
-      return;
-    }
-    drop_value(node, evicted);
-    const Key key = *node.key;
-    shard.nodes.erase(key);
   }
 
   void drop_value(Node& node, Evicted& evicted) {

@@ -85,6 +85,9 @@ class Service {
   // A request that another service of the process hands on (http/server.h). Cancel-safe.
   virtual platform::Task<http::Response> call(const http::Request* from) = 0;
 
+  // It says itself which pages of other origins may use it; what hands on its requests need not.
+  [[nodiscard]] virtual bool judges_origins() const noexcept { return false; }
+
   // What an admin listener shows of it. `router` may be another service's: in `ron up` one admin
   // listener serves all.
   virtual void add_operator_routes(http::Router& router) = 0;

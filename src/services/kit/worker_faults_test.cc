@@ -1,11 +1,11 @@
-#include "services/gateway/worker_faults.h"
+#include "services/kit/worker_faults.h"
 
 #include <gtest/gtest.h>
 
 #include "platform/wait.h"
 #include "runtime/test_executor.h"
 
-namespace ron::gateway {
+namespace ron::kit {
 namespace {
 
 TEST(WorkerFaults, NobodyFailsWhoWasNotAskedTo) {
@@ -44,4 +44,4 @@ TEST(WorkerFaults, WhoWaitsIsTold) {
 }
 
 }  // namespace
-}  // namespace ron::gateway
+}  // namespace ron::kit

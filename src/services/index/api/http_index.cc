@@ -1,4 +1,4 @@
-#include "services/storage/http_index.h"
+#include "services/index/api/http_index.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 #include "catalog/name.h"
 #include "runtime/background.h"
 
-namespace ron::storage {
+namespace ron::index_api {
 namespace {
 
 using base::Code;
@@ -17,7 +17,6 @@ using base::fail;
 using base::Result;
 using catalog::ProviderRecord;
 using http::Method;
-using index_api::NamedTarget;
 using platform::Task;
 using runtime::Deadline;
 
@@ -131,4 +130,4 @@ Task<Result<std::string>> HttpIndex::ask(Method method, std::string target, std:
   co_return std::string(text);
 }
 
-}  // namespace ron::storage
+}  // namespace ron::index_api

@@ -1,22 +1,32 @@
-// WorkerFaults: a seam for tests. As many workers fail on purpose as `debug.fail_workers` says, all
-// since the start together; a build without tests does not know the key.
+// WorkerFaults: workers that can be counted, and that fail when a test wants them to.
+//
+// A seam for tests: as many fail on purpose as `debug.fail_workers` says, all since the start
+// together; a build without tests does not know the key.
 //
 // Any thread.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
+#include "platform/task.h"
 #include "runtime/watch_state.h"
 
-namespace ron::gateway {
+namespace ron::kit {
 
 class WorkerFaults {
  public:
   // This many in all, those of before included.
   void ask_for(std::uint64_t total) { wanted_.set(total); }
 
-  // True: the caller is one of them.
+  // The body of a worker: `work`, until that ends or this one is to fail, which it does by an
+  // exception, wherever it waits. Cancel-safe.
+  platform::Task<void> run(platform::Task<void> work);
+  // How many are at it.
+  [[nodiscard]] std::size_t running() const noexcept { return running_.load(); }
+
+  // True: the caller is one of those who fail.
   [[nodiscard]] bool take() {
     const std::uint64_t wanted = wanted_.get().value;
     std::uint64_t failed = failed_.load(std::memory_order_relaxed);
@@ -41,8 +51,21 @@ class WorkerFaults {
   [[nodiscard]] Asked asked() { return Asked(*this); }
 
  private:
+  // Counts a worker for as long as it runs.
+  class Running {
+   public:
+    explicit Running(std::atomic<std::size_t>& count) noexcept : count_(count) { ++count_; }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() { --count_; }
+
+   private:
+    std::atomic<std::size_t>& count_;
+  };
+
   runtime::WatchState<std::uint64_t> wanted_{0};
   std::atomic<std::uint64_t> failed_{0};
+  std::atomic<std::size_t> running_ = 0;
 };
 
-}  // namespace ron::gateway
+}  // namespace ron::kit

@@ -1,4 +1,4 @@
-#include "services/storage/http_index.h"
+#include "services/index/api/http_index.h"
 
 #include <algorithm>
 #include <map>
@@ -11,7 +11,7 @@
 #include "b3/hash.h"
 #include "http/test_support.h"
 
-namespace ron::storage {
+namespace ron::index_api {
 namespace {
 
 using namespace http::test;
@@ -21,7 +21,6 @@ using catalog::ProviderRecord;
 using http::Method;
 using http::Request;
 using http::Response;
-using index_api::NamedTarget;
 
 // An index on another machine: takes records, or says what it is told to.
 class HttpIndexTest : public ServerTest {
@@ -169,4 +168,4 @@ TEST_F(HttpIndexTest, LooksNamesUp) {
 }
 
 }  // namespace
-}  // namespace ron::storage
+}  // namespace ron::index_api

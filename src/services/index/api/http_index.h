@@ -15,7 +15,7 @@
 #include "runtime/meter.h"
 #include "services/index/api/api.h"
 
-namespace ron::storage {
+namespace ron::index_api {
 
 struct HttpIndexParts {
   platform::Host host;
@@ -26,7 +26,7 @@ struct HttpIndexParts {
 };
 
 // One executor, on which its connections live; one for each core that needs one.
-class HttpIndex final : public index_api::IndexApi {
+class HttpIndex final : public IndexApi {
  public:
   // Records under way at once: they share the other side's syncs.
   static constexpr std::size_t kLanes = 16;
@@ -36,8 +36,8 @@ class HttpIndex final : public index_api::IndexApi {
   // Each record is a request of its own. After an error some of them may have been taken.
   platform::Task<base::Result<std::size_t>> announce(std::vector<catalog::ProviderRecord> records,
                                                      runtime::Deadline deadline) override;
-  platform::Task<base::Result<index_api::NamedTarget>> look_up(catalog::NameRef name,
-                                                               runtime::Deadline deadline) override;
+  platform::Task<base::Result<NamedTarget>> look_up(catalog::NameRef name,
+                                                    runtime::Deadline deadline) override;
 
  private:
   struct Batch {
@@ -58,4 +58,4 @@ class HttpIndex final : public index_api::IndexApi {
   http::Client client_;
 };
 
-}  // namespace ron::storage
+}  // namespace ron::index_api

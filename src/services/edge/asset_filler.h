@@ -1,0 +1,79 @@
+// AssetFiller: from an origin to the table of URLs, the disk and memory. What a worker does.
+//
+// An asset is known only once its bytes are whole, hashed and durable; a fill that fails or is
+// aborted leaves nothing behind.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "platform/task.h"
+#include "services/edge/asset.h"
+#include "services/edge/asset_request.h"
+#include "services/edge/asset_store.h"
+#include "services/edge/asset_writer.h"
+#include "services/edge/jobs.h"
+#include "services/edge/parts.h"
+#include "services/edge/url_table.h"
+
+namespace ron::edge {
+
+// What a fill came to, for all who waited for it.
+struct Filled {
+  std::uint64_t order = 0;  // whose it was
+  AssetPtr asset{};
+  kit::RepresentationPtr body{};  // of a small one that is new
+  volume::ObjectHandle object{};  // of a large one that is new
+  bool is_revalidated = false;    // the origin said that the copy is still right
+};
+
+struct FillOrder {
+  std::uint64_t id = 0;
+  AssetRequest wanted;
+  FetchRequest fetch;
+  AssetPtr copy{};       // to be checked with the origin; null: there is none
+  bool may_keep = true;  // as far as the request is concerned
+};
+
+inline MemoryKey memory_key(const Asset& asset) noexcept { return {asset.serial, 0, 0}; }
+
+// Any core.
+class AssetFiller {
+ public:
+  // Without a store everything is in memory only.
+  AssetFiller(const EdgeParts& parts, UrlTable& table, AssetStore* store)
+      : parts_(parts), table_(table), store_(store) {}
+  AssetFiller(const AssetFiller&) = delete;
+  AssetFiller& operator=(const AssetFiller&) = delete;
+
+  // What the origin says, or why it does not. Amnesia when there is no disk and too little memory.
+  // Cancel-safe.
+  platform::Task<base::Result<FilledPtr>> fill(FillOrder order);
+
+  // Whatever is being filled now may be of before: it is answered and not kept.
+  void forget_flights() noexcept { purges_.fetch_add(1); }
+
+ private:
+  struct Kept;
+  platform::Task<base::Result<FilledPtr>> fill_to_disk(FillOrder order);
+  platform::Task<base::Result<FilledPtr>> fill_to_memory(FillOrder order);
+  platform::Task<base::Result<FilledPtr>> take_body(const FillOrder* order, Fetched* fetched,
+                                                    AssetWriter* writer, std::string hold,
+                                                    std::uint64_t purges);
+  // A 304, 404 or 410: nothing but the table changes. `gone` is what it let go.
+  std::shared_ptr<Filled> take_word(const FillOrder& order, Fetched& fetched, bool keeps,
+                                    UrlTable::LetGo& gone);
+  AssetPtr make_asset(const FillOrder& order, Fetched& fetched, const AssetWriter::Body& body,
+                      std::string hold);
+  [[nodiscard]] base::Duration patience() const;
+
+  EdgeParts parts_;
+  UrlTable& table_;
+  AssetStore* store_;
+  std::atomic<std::uint64_t> purges_ = 0;
+};
+
+}  // namespace ron::edge
