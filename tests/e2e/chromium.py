@@ -190,8 +190,8 @@ class Page:
         self.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
         self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 
-    def screenshot(self, **clip):
-        more = {"clip": {**clip, "scale": 1}} if clip else {}
+    def screenshot(self, scale=1, **clip):
+        more = {"clip": {**clip, "scale": scale}} if clip else {}
         return base64.b64decode(self.call("Page.captureScreenshot", format="png", **more)["data"])
 
     def color(self, x, y):
