@@ -112,11 +112,11 @@ void add_rm(CLI::App& group, Action& chosen) {
 }  // namespace
 
 void add_pack_mount_commands(CLI::App& root, Action& chosen) {
-  CLI::App* group = root.get_subcommand_no_throw("pack");
-  if (group == nullptr) {
-    group = root.add_subcommand("pack", "Packs of map tiles");
-    group->require_subcommand(1);
-  }
+  const auto known =
+      root.get_subcommands([](CLI::App* command) { return command->get_name() == "pack"; });
+  CLI::App* const group =
+      known.empty() ? root.add_subcommand("pack", "Packs of map tiles") : known.front();
+  group->require_subcommand(1);
   add_add(*group, chosen);
   add_ls(*group, chosen);
   add_rm(*group, chosen);
