@@ -47,7 +47,8 @@ Task<Result<>> Core::open() {
 }
 
 Task<void> Core::dial(std::size_t core, runtime::Shutdown shutdown) {
-  return sites_.dial(core, std::move(shutdown));
+  co_await sites_.dial(core, shutdown);
+  co_await fetcher_.dial(core, shutdown);
 }
 
 void Core::apply(SettingsPtr config) {

@@ -65,8 +65,6 @@ void Service::start_tasks() {
   if (AssetStore* const store = core_.assets().store()) start_cache_tasks(store);
   for (std::size_t core = 0; core < cores.size(); ++core) {
     start_task(kDialerTask, *cores[core],
-               [this, core](Shutdown stop) { return core_.fetcher().dial(core, std::move(stop)); });
-    start_task(kDialerTask, *cores[core],
                [this, core](Shutdown stop) { return core_.dial(core, std::move(stop)); });
   }
   start_task(kMountsTask, *cores[0],

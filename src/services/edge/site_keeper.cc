@@ -75,6 +75,14 @@ void SiteKeeper::follow(const std::string& name, std::string target, bool is_add
   show(site, std::move(next));
 }
 
+Task<void> SiteKeeper::look_first(Deadline deadline) {
+  take_wanted();
+  const runtime::Shutdown never;
+  runtime::Background<void> looking(look_at_due(never));
+  if (looking.done()) co_return;
+  co_await runtime::wait_for(looking.finished(), deadline);
+}
+
 void SiteKeeper::show(Followed& site, Site next) {
   parts_.sites->show(next);
   site.shown = parts_.sites->find(next.name);
@@ -207,7 +215,8 @@ void SiteKeeper::succeeded(const std::string& name, Followed& site, Draft draft,
   if (has_tree && before->address == draft.address) {
     // What is in memory says for how long it holds: that of another kind of target is no use.
     draft.tree = before->tree;
-    if (before->is_fixed == is_address) draft.generation = before->generation;
+    draft.generation =
+        before->is_fixed == is_address ? before->generation : parts_.edge.loader->new_generation();
   }
   const bool has_moved = before->tree != draft.tree || before->target != site.target;
   if (!has_moved && before->version == draft.version && !before->error) return;

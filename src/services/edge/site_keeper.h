@@ -41,6 +41,8 @@ class SiteKeeper {
 
   // The table says which sites there are from now on; what each shows comes later.
   void take_wanted();
+  // The first look at what is wanted, as far as it gets until the deadline. Cancel-safe.
+  platform::Task<void> look_first(runtime::Deadline deadline);
   // The settings have changed.
   void wake() noexcept { wake_.set(); }
   // The body of the task. Cancel-safe: what was being read is dropped.

@@ -1,5 +1,6 @@
 #include "services/edge/sites.h"
 
+#include <chrono>
 #include <mutex>
 #include <utility>
 
@@ -15,6 +16,9 @@ using base::Code;
 using base::fail;
 using base::Result;
 using platform::Task;
+
+// How long a start waits for sites that are slow to come.
+constexpr base::Duration kFirstLook = std::chrono::seconds(2);
 
 std::string book_path(const std::string& directory) {
   return directory.empty() ? std::string() : directory + "/sites.json";
@@ -38,7 +42,7 @@ Task<Result<>> Sites::open() {
   if (!made) co_return fail(made.error());
   keeper_ =
       std::make_unique<SiteKeeper>(SiteKeeperParts{parts_, this, &book_, &jobs_, origin_.get()});
-  keeper_->take_wanted();
+  co_await keeper_->look_first(runtime::Deadline::in(kFirstLook));
   co_return Result<>();
 }
 

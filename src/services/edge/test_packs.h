@@ -124,7 +124,7 @@ class EdgePacks : public ::testing::Test {
                                              .directory = "/edge",
                                              .tls = nullptr,
                                              .log = observe::Log(logs_, *meters_),
-                                             .open_pack = opener()},
+                                             .open_pack = are_real ? PackOpener() : opener()},
                                    settings_);
     run(core_->open());
     core_->apply(settings_);
@@ -136,7 +136,7 @@ class EdgePacks : public ::testing::Test {
     add_task(core_->pack_keeper().keep(shutdown_));
     add_task(core_->pack_orders().work(shutdown_));
     client_ = std::make_unique<http::test::RawClient>(world_, peer_, endpoint_);
-    ASSERT_EQ(world_.run_until([&] { return core_->packs().is_settled(); }, 1min), Done);
+    ASSERT_EQ(world_.run_until([&] { return core_->packs().is_settled(); }, 1min), kDone);
   }
   // As a process that stops: what is on disk stays.
   void stop() {
@@ -179,10 +179,11 @@ class EdgePacks : public ::testing::Test {
     return http::test::reading(*meters_, name, label);
   }
 
-  static constexpr auto Done = platform::sim::Outcome::Done;
+  static constexpr auto kDone = platform::sim::Outcome::Done;
   // Called with each pack before it is handed out.
   std::function<void(TestPack&)> prepare;
   base::Duration opening_takes = 1ms;
+  bool are_real = false;  // files are opened as a server does
 
   platform::sim::World world_{1, http::test::exact_world()};
   platform::sim::Node& node_ = world_.add_node({.cores = 1});
@@ -213,7 +214,7 @@ class EdgePacks : public ::testing::Test {
   }
   void run(Task<base::Result<void>> task) {
     const Root root(node_.core(), expect_done(std::move(task)));
-    ASSERT_EQ(world_.run_until([&] { return root.done(); }, 1min), Done);
+    ASSERT_EQ(world_.run_until([&] { return root.done(); }, 1min), kDone);
   }
   static Task<void> expect_done(Task<base::Result<void>> task) {
     const base::Result<void> done = co_await task;
