@@ -25,15 +25,9 @@ enum class EventKind : std::uint8_t {
 };
 std::string_view name(EventKind kind) noexcept;
 
-<<<<<<< HEAD
 // On whose behalf something is done, for the audit; empty: the service's own.
 struct Operator {
   std::string token{};  // the fingerprint of a capability
-=======
-// Who asked for something; nobody: the service itself.
-struct Operator {
-  std::string token{};
->>>>>>> tiles
   base::Ulid corr_id{};
 };
 
