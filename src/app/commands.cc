@@ -127,11 +127,11 @@ int run(int argc, char** argv) {
   cli::add_site_commands(root, chosen);
   cli::add_token_commands(root, chosen);
   cli::add_key_commands(root, chosen);
+  cli::add_pack_commands(root, chosen);
   cli::add_registry_commands(*root.get_subcommand("registry"), chosen);
   add_config_commands(root, chosen);
   add_topology_command(root, chosen);
   add_doctor_command(root, chosen);
-  cli::add_pack_mount_commands(root, chosen);
   add_version_command(root, chosen);
   add_help_command(root);
   root.footer(

@@ -15,6 +15,6 @@ void examine_edge_files(const config::Config& config, const std::string& directo
 
 // Descriptors and memory at its limits. Pure.
 void judge_edge(const config::Config& config, const platform::posix::Machine& machine,
-                 std::size_t cores, Findings& out);
+                std::size_t cores, Findings& out);
 
 }  // namespace ron::app

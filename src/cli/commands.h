@@ -22,8 +22,9 @@ void add_index_commands(CLI::App& root, Action& chosen);
 void add_site_commands(CLI::App& root, Action& chosen);  // site add, ls, rm
 void add_token_commands(CLI::App& root, Action& chosen);
 void add_key_commands(CLI::App& root, Action& chosen);
-// pack add, ls and rm: packs of a server; after the commands for files that `pack` has.
-void add_pack_mount_commands(CLI::App& root, Action& chosen);
+// pack info, verify, tile and convert: map tiles as files; add, ls and rm: on a server.
+void add_pack_commands(CLI::App& root, Action& chosen);
+void add_pack_mount_commands(CLI::App& group, Action& chosen);  // the latter, below `pack`
 // Below `group`, which runs the registry when none of them is named.
 void add_registry_commands(CLI::App& group, Action& chosen);
 

@@ -111,15 +111,10 @@ void add_rm(CLI::App& group, Action& chosen) {
 
 }  // namespace
 
-void add_pack_mount_commands(CLI::App& root, Action& chosen) {
-  CLI::App* group = root.get_subcommand_no_throw("pack");
-  if (group == nullptr) {
-    group = root.add_subcommand("pack", "Packs of map tiles");
-    group->require_subcommand(1);
-  }
-  add_add(*group, chosen);
-  add_ls(*group, chosen);
-  add_rm(*group, chosen);
+void add_pack_mount_commands(CLI::App& group, Action& chosen) {
+  add_add(group, chosen);
+  add_ls(group, chosen);
+  add_rm(group, chosen);
 }
 
 }  // namespace ron::cli

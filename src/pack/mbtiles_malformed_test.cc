@@ -142,10 +142,12 @@ std::vector<Case> view_cases() {
 std::vector<Case> content_cases() {
   return {
       {"NoTiles", "there are no tiles", std::string(kPlainSchema)},
+      {"OnlyTilesBesideTheMap", "there are no tiles",
+       std::string(kPlainSchema) + "INSERT INTO tiles VALUES (0,1,0,x'00');"},
       {"NegativeZoom", "a tile's zoom is not between 0 and 30", with_tile("-1,0,0,x'00'")},
       {"Zoom31", "a tile's zoom is not between 0 and 30", with_tile("31,0,0,x'00'")},
-      {"ColumnPastTheZoom", "a tile's column or row is not on its zoom", with_tile("3,8,0,x'00'")},
-      {"NegativeRow", "a tile's column or row is not on its zoom", with_tile("3,0,-1,x'00'")},
+      {"ColumnPastTheZoom", "a tile's column or row is not on its zoom", with_tile("3,9,0,x'00'")},
+      {"NegativeRow", "a tile's column or row is not on its zoom", with_tile("3,0,-2,x'00'")},
       {"HugeColumn", "a tile's column or row is not on its zoom",
        with_tile("3,9223372036854775807,0,x'00'")},
       {"ZoomIsText", "no integer", with_tile("'three',0,0,x'00'")},

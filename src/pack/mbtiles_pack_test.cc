@@ -97,6 +97,19 @@ TEST(MbtilesPack, SendsATileThatIsNotCompressedAsItIs) {
   EXPECT_EQ((*tile)->compression, Compression::None);
 }
 
+// As GDAL leaves them.
+TEST(MbtilesPack, TilesBesideTheMapAreNotThere) {
+  Machine machine;
+  machine.write("/a.mbtiles", mbtiles_of(std::string(kPlainSchema) +
+                                         "INSERT INTO tiles VALUES (1,0,0,x'1a'), (1,2,0,x'1b'), "
+                                         "(1,0,-1,x'1c'), (1,0,2,x'1d');"));
+  const auto pack = machine.open("/a.mbtiles");
+  ASSERT_TRUE(pack.has_value()) << pack.error().message;
+  EXPECT_EQ((*pack)->info().tiles, 1U);
+  EXPECT_EQ(text_of(machine.tile(*pack, {1, 0, 1})), "\x1a");
+  EXPECT_EQ(text_of(machine.tile(*pack, {1, 2, 1})), "none");
+}
+
 TEST(MbtilesPack, ATableWithoutAnIndexIsReadToItsEnd) {
   Machine machine;
   std::string sql =

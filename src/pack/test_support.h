@@ -15,27 +15,11 @@
 #include "pack/compression.h"
 #include "pack/pack.h"
 #include "pack/pmtiles_writer.h"
-#include "pack/source.h"
+#include "pack/test_memory_source.h"
 #include "platform/sim/world.h"
 #include "platform/test_support.h"
 
 namespace ron::pack::test {
-
-class MemorySource final : public Source {
- public:
-  explicit MemorySource(std::string bytes) : bytes_(std::move(bytes)) {}
-  [[nodiscard]] std::uint64_t size() const noexcept override { return bytes_.size(); }
-  base::Result<void> fill(std::uint64_t offset, base::MutableBytes into) override {
-    if (offset > bytes_.size() || into.size() > bytes_.size() - offset) {
-      return base::fail(base::Code::Malformed, "bytes past the end of the file");
-    }
-    if (!into.empty()) std::memcpy(into.data(), bytes_.data() + offset, into.size());
-    return {};
-  }
-
- private:
-  std::string bytes_;
-};
 
 // Tile ids and what is there.
 using Tiles = std::map<std::uint64_t, std::string>;

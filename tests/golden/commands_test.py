@@ -13,8 +13,10 @@ import tempfile
 import unittest
 
 OPTIONS = None
-COMMANDS = ("config", "diff", "doctor", "edge", "gateway", "get", "help", "index", "key", "ls", "name", "providers",
-            "put", "registry", "resolve", "rm", "site", "stat", "storage", "token", "topology", "up", "verify", "version")
+COMMANDS = ("config", "diff", "doctor", "edge", "gateway", "get", "help", "index", "key", "ls", "name", "pack",
+            "providers", "put", "registry", "resolve", "rm", "site", "stat", "storage", "token", "topology", "up", "verify",
+            "version")
+PACK = ("add", "convert", "info", "ls", "rm", "tile", "verify")
 SITE = ("add", "ls", "rm")
 NAME = ("get", "history", "ls", "rm", "set")
 REGISTRY = ("approve", "commit", "head", "init", "log", "proof", "proposals", "propose", "show", "state",
@@ -88,7 +90,7 @@ class Commands(unittest.TestCase):
                         ["token", "inspect"], ["key", "gen"], ["key", "show"], ["config", "check"],
                         ["config", "show"], ["topology"], ["doctor"], ["registry"],
                         ["ls"], ["diff"], ["resolve"], ["providers"], *(["name", name] for name in NAME),
-                        *(["site", name] for name in SITE),
+                        *(["pack", name] for name in PACK), *(["site", name] for name in SITE),
                         *(["registry", name] for name in REGISTRY)):
             text = self.answer(*command, "--help")
             self.assertIn("ron " + " ".join(command), text.split("Example", 1)[1], command)

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "runtime/background.h"
 #include "services/edge/wires.h"
+#include "volume/files.h"
 
 namespace ron::edge {
 namespace {
@@ -40,8 +41,8 @@ volume::Options options_of(const std::string& directory, const EdgeConfig& confi
   options.directory = directory + "/objects";
   options.segment_bytes =
       std::clamp(config.cache.bytes.bytes / kSegmentsOfCache, kMinSegmentBytes, kMaxSegmentBytes);
-  options.fingerprint_bytes = 16 * base::kMiB;
-  options.part_table_bytes = 8 * base::kMiB;
+  options.fingerprint_bytes = AssetStore::kFingerprintBytes;
+  options.part_table_bytes = AssetStore::kPartTableBytes;
   options.tuning.min_free_bytes = kMinFreeBytes;
   return options;
 }
@@ -116,7 +117,7 @@ AssetStore::~AssetStore() = default;
 std::string AssetStore::new_hold(std::uint64_t serial) const { return life_ + hex_of(serial); }
 
 Task<Result<>> AssetStore::open() {
-  Result<> done = co_await host_.disk.make_directory(directory_);
+  Result<> done = co_await volume::make_directories(&host_.disk, directory_, "objects");
   if (done) done = co_await volume_.open();
   if (done) done = co_await open_map();
   if (done) done = co_await load_entries();
@@ -153,7 +154,7 @@ Task<Result<>> AssetStore::load_entries() {
     for (auto& [hold, text] : *page) {
       auto facts = decode_facts(text);
       if (!facts || facts->hold != hold) continue;  // swept with what it held
-      remembered_.insert(hold);
+      remembered_.emplace(hold, facts->address);
       auto asset = std::make_shared<const Asset>(std::move(*facts), generations_->new_generation(),
                                                  negative_for);
       auto gone = table_.put(std::move(asset));
@@ -213,7 +214,9 @@ Task<AssetStore::Next> AssetStore::next_change(runtime::Shutdown shutdown, runti
   if (!receiving.done()) {
     const runtime::Waited waited =
         co_await runtime::wait_for(receiving.finished(), runtime::Deadline(), std::move(shutdown));
-    if (waited == runtime::Waited::Stopped) co_return Next{.stops = true};
+    if (waited == runtime::Waited::Stopped) {
+      co_return Next{.change = changes_.try_recv(), .stops = true};
+    }
   }
   Received received = receiving.take();
   if (!received) co_return Next{};
@@ -232,12 +235,13 @@ Task<void> AssetStore::janitor(runtime::Shutdown shutdown) {
       changes.push_back(std::move(*next.change));
       next.change = changes.size() < kMostChanges ? changes_.try_recv() : std::nullopt;
     }
+    const bool is_over = next.stops && changes.empty();
     if (!changes.empty()) co_await apply(std::move(changes));
-    if (next.stops || flush_at.passed()) {
+    if (is_over || flush_at.passed()) {
       if (is_dirty_) co_await flush();
       flush_at = runtime::Deadline::in(kFlushEvery);
     }
-    if (next.stops) co_return;
+    if (is_over) co_return;
   }
 }
 
@@ -268,14 +272,21 @@ Task<void> AssetStore::apply(std::vector<Change> changes) {
   if (wants_flush) co_await flush();
   for (Change& change : changes) {
     if (change.durable) std::move(*change.durable).send(!is_dirty_);
-    if (!change.upload) continue;
-    auto [sender, receiver] = runtime::oneshot<Result<bool>>();
-    co_await volume_.abort_upload(*change.upload, runtime::Deadline::in(kRemoveTime),
-                                  std::move(sender));
-    const auto ended = co_await receiver.recv(runtime::Deadline::in(kRemoveTime));
-    static_cast<void>(ended);
+    if (change.upload) co_await end_upload(std::move(*change.upload));
   }
   co_await remove(std::move(unwanted));
+}
+
+// Whoever was aborted while it committed does not know whether it has.
+Task<void> AssetStore::end_upload(LeftUpload upload) {
+  auto [sender, receiver] = runtime::oneshot<Result<bool>>();
+  co_await volume_.abort_upload(upload.id, runtime::Deadline::in(kRemoveTime), std::move(sender));
+  const auto ended = co_await receiver.recv(runtime::Deadline::in(kRemoveTime));
+  if (ended && *ended) co_return;
+  const auto found = co_await volume_.find_upload(upload.id, runtime::Deadline::in(kReadTime));
+  if (!found || !found->committed) co_return;
+  std::vector<HeldBytes> committed = {{*found->committed, std::move(upload.hold)}};
+  co_await remove(std::move(committed));
 }
 
 Task<void> AssetStore::flush() {
@@ -332,9 +343,11 @@ Task<Result<>> AssetStore::sweep_object(base::ObjectId id) {
   }
   std::vector<HeldBytes> unwanted;
   for (std::string& hold : holders->tenants) {
-    if (!hold.starts_with(life_) && !remembered_.contains(hold)) {
-      unwanted.push_back({id, std::move(hold)});
-    }
+    const auto known = remembered_.find(hold);
+    // A part of a body that was being written has the hold of what it became.
+    const bool is_wanted =
+        hold.starts_with(life_) || (known != remembered_.end() && known->second == id);
+    if (!is_wanted) unwanted.push_back({id, std::move(hold)});
   }
   co_await remove(std::move(unwanted));
   co_return Result<>();

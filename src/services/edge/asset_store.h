@@ -18,7 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "base/buffer.h"
@@ -44,12 +44,18 @@ struct HeldBytes {
   std::string hold;
 };
 
+// An upload that nobody goes on with. It may have been committed all the same.
+struct LeftUpload {
+  volume::UploadId id;
+  std::string hold;
+};
+
 // What the janitor is to do on disk. Removing what is not there is no error.
 struct Change {
   AssetPtr kept{};               // is to be remembered, if the table still has it by then
   std::vector<AssetPtr> gone{};  // are to be forgotten, and their bytes let go
   std::vector<HeldBytes> leftovers{};
-  std::optional<volume::UploadId> upload{};  // is to be ended
+  std::optional<LeftUpload> upload{};  // is to be ended
   runtime::Semaphore::Permit place{};
   // Told when what is gone stays gone after a crash, too.
   std::optional<runtime::OneshotSender<bool>> durable{};
@@ -58,6 +64,10 @@ struct Change {
 // Made and opened on cores[0]; used on any core. The table outlives it.
 class AssetStore {
  public:
+  // What the volume keeps in memory.
+  static constexpr std::uint64_t kFingerprintBytes = 16 * base::kMiB;
+  static constexpr std::uint64_t kPartTableBytes = 8 * base::kMiB;
+
   AssetStore(const EdgeParts& parts, UrlTable& table);
   AssetStore(const AssetStore&) = delete;
   AssetStore& operator=(const AssetStore&) = delete;
@@ -98,10 +108,11 @@ class AssetStore {
     std::optional<Change> change{};
     bool stops = false;
   };
-  // Nothing when it is time to wake up, or to stop.
+  // Nothing when it is time to wake up; a stop comes with what is queued.
   platform::Task<Next> next_change(runtime::Shutdown shutdown, runtime::Deadline wake);
   platform::Task<void> apply(std::vector<Change> changes);
   platform::Task<void> remove(std::vector<HeldBytes> all);
+  platform::Task<void> end_upload(LeftUpload upload);
   platform::Task<void> flush();
   // What earlier lives left on the volume without an entry. True when it is done.
   platform::Task<bool> sweep();
@@ -119,8 +130,8 @@ class AssetStore {
   runtime::Mpsc<Change> changes_;
   runtime::Semaphore places_;
   // The janitor's, after open().
-  std::unordered_set<std::string> remembered_;  // holds of entries that were there at the start
-  std::vector<AssetPtr> unwanted_;              // what the table had no room for at the start
+  std::unordered_map<std::string, base::ObjectId> remembered_;  // by hold, as of the start
+  std::vector<AssetPtr> unwanted_;  // what the table had no room for at the start
   std::optional<base::ObjectId> swept_;
   bool is_swept_ = false;
   bool is_dirty_ = false;

@@ -77,7 +77,7 @@ Task<Result<>> AssetWriter::begin(const Fetched* head) {
   if (change_.upload) {
     // A second try: the first one's upload ends by itself, or with us.
     auto aborted = co_await ask<bool>([this](volume::Reply<bool> reply) {
-      return store_.volume().abort_upload(*change_.upload, runtime::Deadline::in(kWriteTime),
+      return store_.volume().abort_upload(change_.upload->id, runtime::Deadline::in(kWriteTime),
                                           std::move(reply));
     });
     static_cast<void>(aborted);
@@ -103,7 +103,7 @@ Task<Result<>> AssetWriter::begin_upload(std::uint64_t length) {
                         .expected = std::nullopt,
                         .tenant = hold_,
                         .expires_unix_s = now_ms / 1000 + kUploadLastsS};
-  change_.upload = id;
+  change_.upload = LeftUpload{id, hold_};
   auto begun = co_await ask<bool>([&](volume::Reply<bool> reply) {
     return store_.volume().begin_upload(std::move(upload), runtime::Deadline::in(kWriteTime),
                                         std::move(reply));
@@ -155,7 +155,7 @@ Task<Result<>> AssetWriter::pass_part_on(Buffer part) {
 }
 
 Task<Result<>> AssetWriter::put_part(Buffer part) {
-  volume::NewPart wanted{.upload = *change_.upload, .part = parts_++, .bytes = std::move(part)};
+  volume::NewPart wanted{.upload = change_.upload->id, .part = parts_++, .bytes = std::move(part)};
   auto stored = co_await ask<b3::ChainingValue>([&](volume::Reply<b3::ChainingValue> reply) {
     return store_.volume().put_part(std::move(wanted), runtime::Deadline::in(kWriteTime),
                                     std::move(reply));
@@ -208,7 +208,7 @@ Task<Result<AssetWriter::Body>> AssetWriter::finish(bool wanted) {
   if (!done) co_return base::fail(std::move(done.error()));
   if (buffer_.size() != 0) done = co_await put_part(std::exchange(buffer_, Buffer()));
   if (!done) co_return base::fail(std::move(done.error()));
-  const volume::UploadId upload = *change_.upload;
+  const volume::UploadId upload = change_.upload->id;
   auto added = co_await ask<volume::Added>([&](volume::Reply<volume::Added> reply) {
     return store_.volume().commit_upload(upload, runtime::Deadline::in(kWriteTime),
                                          std::move(reply));

@@ -354,6 +354,7 @@ TEST_F(AssetsTest, LargeBodiesAreStreamedFromDisk) {
     const auto stats = life_->core().assets().store()->volume().stats();
     EXPECT_EQ(stats.uploads, 0U);
     EXPECT_EQ(stats.objects, says_length ? 1U : 2U);
+    life_->stop();
   }
 }
 

@@ -6,8 +6,12 @@
 #include <string_view>
 
 #include "catalog/name.h"
+#include "config/value.h"
+#include "http/field_list.h"
+#include "http/head.h"
 #include "http/upstream_address.h"
 #include "services/edge/egress.h"
+#include "services/edge/mount.h"
 #include "services/edge/wires.h"
 
 namespace ron::edge {
@@ -157,6 +161,34 @@ void check_sites(const EdgeConfig& config, config::Problems& problems) {
   if (!origin) problems.add("origin", origin.error().message);
 }
 
+// `https://maps.example.org`, perhaps with the path that a proxy takes off.
+bool is_public_url(std::string_view url) noexcept {
+  for (const std::string_view scheme : {"https://", "http://"}) {
+    if (!url.starts_with(scheme)) continue;
+    const std::string_view rest = url.substr(scheme.size());
+    const std::size_t slash = std::min(rest.find('/'), rest.size());
+    const std::string_view path = rest.substr(slash);
+    return http::is_host(rest.substr(0, slash)) && (path.empty() || http::is_target(path));
+  }
+  return false;
+}
+
+void check_packs(const EdgeConfig& config, config::Problems& problems) {
+  std::set<std::string_view> names;
+  for (const PackConfig& pack : config.packs) {
+    const std::string shown = "'" + config::printable(pack.name) + "'";
+    if (!is_pack_name(pack.name)) {
+      problems.add("packs", shown +
+                                " is no name: up to 64 of a-z, 0-9, '.', '_' and '-', and no "
+                                "dot in front");
+    }
+    if (!names.insert(pack.name).second) problems.add("packs", shown + " is there twice");
+  }
+  if (!config.tiles.public_url.empty() && !is_public_url(config.tiles.public_url)) {
+    problems.add("tiles.public_url", "must be like https://maps.example.org");
+  }
+}
+
 // Set by the build: only one with tests has keys that make the service misbehave for them.
 constexpr bool kTestSeams = RON_TEST_SEAMS != 0;
 
@@ -172,6 +204,7 @@ config::Group<EdgeConfig> keys() {
   }
   group.check(check_allow);
   group.check(check_sites);
+  group.check(check_packs);
   return group;
 }
 

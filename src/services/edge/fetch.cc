@@ -255,7 +255,7 @@ Task<Result<Result<Fetched>>> Fetcher::try_once(FetchAttempt* attempt, Deadline 
 }
 
 void Fetcher::refused(const FetchRequest& request, const Error& error) {
-  meters_->count(outcome_of(error));
+  meters_->count(Outcome::Refused);
   count_reject(*parts_.rejects, error);
   const http::Target cut = http::split_target(request.target);
   tell(EventKind::FillRefused, request,

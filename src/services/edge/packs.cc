@@ -19,6 +19,14 @@ const MountEntry* PackTable::find(std::string_view name) const noexcept {
   return found != packs.end() ? &found->second : nullptr;
 }
 
+Result<MountPtr> PackTable::mount_of(std::string_view name) const {
+  const MountEntry* const entry = find(name);
+  if (entry == nullptr) return fail(Code::NotFound, "there is no pack " + std::string(name));
+  if (entry->mount) return entry->mount;
+  return fail(Code::Degraded,
+              entry->is_opening ? "the pack is being verified" : "the pack could not be mounted");
+}
+
 Packs::Packs(EdgeParts parts, PackOpener opener)
     : parts_(std::move(parts)),
       opener_(std::move(opener)),

@@ -50,6 +50,8 @@ struct PackTable {
 
   // Null: there is no such pack.
   [[nodiscard]] const MountEntry* find(std::string_view name) const noexcept;
+  // NotFound; Degraded when it is wanted and not there.
+  [[nodiscard]] base::Result<MountPtr> mount_of(std::string_view name) const;
   [[nodiscard]] MissingTile missing_of(const Mount& mount) const noexcept {
     return mount.order.missing == MissingTile::Inherited ? missing : mount.order.missing;
   }

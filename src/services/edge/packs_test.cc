@@ -70,6 +70,30 @@ TEST(PackName, IsFitForAUrl) {
   }
 }
 
+TEST(PackConfiguration, NamesAndThePublicUrlAreChecked) {
+  const auto problems_of = [](const std::string& flag, const std::string& file) {
+    config::Schema schema;
+    schema.add(edge_section());
+    config::Inputs inputs;
+    if (!flag.empty()) inputs.flags = {flag};
+    inputs.file_name = "ron.toml";
+    inputs.file_text = file;
+    const auto config = config::load(schema, inputs);
+    return config ? std::string() : config.error().text();
+  };
+  EXPECT_EQ(problems_of("", kWorld), "");
+  EXPECT_NE(problems_of("", kWorld + kWorld).find("there twice"), std::string::npos);
+  EXPECT_NE(problems_of("", "[[edge.packs]]\nname = \"A b\"\npath = \"/m\"\n").find("no name"),
+            std::string::npos);
+  for (const char* fine : {"https://maps.example.org", "http://[::1]:8080/maps/"}) {
+    EXPECT_EQ(problems_of(std::string("edge.tiles.public_url=") + fine, ""), "");
+  }
+  for (const char* wrong :
+       {"maps.example.org", "ftp://x", "https://", "https://a b", "https://x\"y"}) {
+    EXPECT_NE(problems_of(std::string("edge.tiles.public_url=") + wrong, ""), "") << wrong;
+  }
+}
+
 TEST_F(PacksTest, ABadConfiguredPackDoesNotStopTheOthers) {
   write("/maps", "world.pmtiles", "one");
   write("/maps", "broken.pmtiles", "bad: no header");

@@ -215,7 +215,8 @@ void SiteKeeper::succeeded(const std::string& name, Followed& site, Draft draft,
   if (has_tree && before->address == draft.address) {
     // What is in memory says for how long it holds: that of another kind of target is no use.
     draft.tree = before->tree;
-    if (before->is_fixed == is_address) draft.generation = before->generation;
+    draft.generation =
+        before->is_fixed == is_address ? before->generation : parts_.edge.loader->new_generation();
   }
   const bool has_moved = before->tree != draft.tree || before->target != site.target;
   if (!has_moved && before->version == draft.version && !before->error) return;

@@ -239,22 +239,26 @@ class Model {
 // Trees full of links, hostile ones among them, asked for all kinds of paths: only what stands in
 // the manifest is ever found, and where a file system would find it.
 TEST(SiteTree, NothingOutsideOfTheTreeCanBeReached) {
+  constexpr int kSegments = 6;
   const auto path = rc::gen::map(
-      rc::gen::nonEmpty(rc::gen::container<std::vector<std::string>>(
-          rc::gen::elementOf(std::vector<std::string>{"a", "b", "c", "index.html", "404.html"}))),
+      rc::gen::resize(kSegments, rc::gen::nonEmpty(rc::gen::container<std::vector<std::string>>(
+                                     rc::gen::elementOf(std::vector<std::string>{
+                                         "a", "b", "c", "index.html", "404.html"})))),
       [](const std::vector<std::string>& segments) {
         std::string joined;
         for (const std::string& one : segments) joined += (joined.empty() ? "" : "/") + one;
         return joined.substr(0, 64);
       });
   const auto target = rc::gen::map(
-      rc::gen::nonEmpty(rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(
-          std::vector<std::string>{"..", "..", ".", "a", "b", "c", "index.html", ""}))),
+      rc::gen::resize(kSegments, rc::gen::nonEmpty(rc::gen::container<std::vector<std::string>>(
+                                     rc::gen::elementOf(std::vector<std::string>{
+                                         "..", "..", ".", "a", "b", "c", "index.html", ""})))),
       [](const std::vector<std::string>& segments) {
         std::string joined;
         for (const std::string& one : segments) joined += one + "/";
         return joined;
       });
+  constexpr std::size_t kAsked = 6;
   EXPECT_TRUE(rc::check([&] {
     std::map<std::string, ManifestEntry> made;
     // With more links than are followed some would be missing.
@@ -277,7 +281,7 @@ TEST(SiteTree, NothingOutsideOfTheTreeCanBeReached) {
     }
     const SiteTree tree(manifest);
     const Model model(manifest);
-    std::vector<std::string> asked = *rc::gen::container<std::vector<std::string>>(path);
+    std::vector<std::string> asked = *rc::gen::container<std::vector<std::string>>(kAsked, path);
     for (const ManifestEntry& entry : manifest.entries) {
       asked.push_back(entry.path);
       asked.push_back(entry.path + "/" + *path);

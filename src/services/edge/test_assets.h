@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -260,7 +261,10 @@ inline KeptFields fresh_for(int seconds, std::string tag = "\"v1\"") {
 inline std::string noise(std::size_t size, std::uint64_t seed = 1) {
   std::string text(size, '\0');
   platform::FastRandom random(seed * 1'000'003 + size);
-  for (char& c : text) c = static_cast<char>(random.next());
+  for (std::size_t i = 0; i < size; i += 8) {
+    const std::uint64_t word = random.next();
+    std::memcpy(text.data() + i, &word, std::min<std::size_t>(8, size - i));
+  }
   return text;
 }
 

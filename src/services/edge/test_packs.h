@@ -124,7 +124,7 @@ class EdgePacks : public ::testing::Test {
                                              .directory = "/edge",
                                              .tls = nullptr,
                                              .log = observe::Log(logs_, *meters_),
-                                             .open_pack = opener()},
+                                             .open_pack = are_real ? PackOpener() : opener()},
                                    settings_);
     run(core_->open());
     core_->apply(settings_);
@@ -183,6 +183,7 @@ class EdgePacks : public ::testing::Test {
   // Called with each pack before it is handed out.
   std::function<void(TestPack&)> prepare;
   base::Duration opening_takes = 1ms;
+  bool are_real = false;  // files are opened as a server does
 
   platform::sim::World world_{1, http::test::exact_world()};
   platform::sim::Node& node_ = world_.add_node({.cores = 1});

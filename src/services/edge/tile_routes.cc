@@ -23,19 +23,6 @@ using http::Response;
 using kit::refuse;
 using platform::Task;
 
-base::Error no_pack(std::string_view name) {
-  return {Code::NotFound, "there is no pack " + std::string(name)};
-}
-
-// Degraded: it is wanted and not there.
-Result<MountPtr> find_mount(const PackTable& table, std::string_view name) {
-  const MountEntry* const entry = table.find(name);
-  if (entry == nullptr) return fail(no_pack(name));
-  if (entry->mount) return entry->mount;
-  return fail(Code::Degraded,
-              entry->is_opening ? "the pack is being verified" : "the pack could not be mounted");
-}
-
 // `world` of `world.json`; nothing: it has another ending.
 std::optional<std::string_view> without(std::string_view text, std::string_view ending) noexcept {
   if (!text.ends_with(ending)) return std::nullopt;
@@ -82,7 +69,7 @@ Task<Response> get_tile(Core* core, Request* request) {
   const PackTable& table = core->packs().here();
   const MountEntry* const entry = table.find(request->params[0]);
   if (entry == nullptr || !entry->mount) {
-    co_return refuse_tile(*core, *request, find_mount(table, request->params[0]).error());
+    co_return refuse_tile(*core, *request, table.mount_of(request->params[0]).error());
   }
   const Mount& mount = *entry->mount;
   if (!fits(mount.info().type, path->extension)) {
@@ -129,7 +116,7 @@ Task<Response> get_tilejson(Core* core, Request* request) {
     co_return refuse(*request, {Code::NotFound, "ask for {pack}.json or {pack}/{z}/{x}/{y}"});
   }
   const PackTable& table = core->packs().here();
-  const auto mount = find_mount(table, *name);
+  const auto mount = table.mount_of(*name);
   if (!mount) co_return refuse(*request, mount.error());
   const std::string body = tilejson((*mount)->tilejson, tiles_url(table, *request, **mount));
   base::Buffer bytes(body.size());
@@ -147,7 +134,7 @@ Task<Response> get_tilejson(Core* core, Request* request) {
 Task<Response> get_file(Core* core, Request* request) {
   const auto name = without(request->params[0], ".pmtiles");
   if (!name) co_return refuse(*request, {Code::NotFound, "ask for {pack}.pmtiles"});
-  auto mount = find_mount(core->packs().here(), *name);
+  auto mount = core->packs().here().mount_of(*name);
   if (!mount) co_return refuse(*request, mount.error());
   if ((*mount)->info().format != pack::Format::Pmtiles) {
     co_return refuse(*request, {Code::NotFound, "the pack is no PMTiles file; ask for its tiles"});

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "pack/test_support.h"
 #include "services/edge/test_packs.h"
 
 namespace ron::edge {
@@ -209,6 +210,25 @@ TEST_F(TileRoutes, APublicUrlComesBeforeWhatARequestSays) {
   EXPECT_NE(answer.body.find(R"("https://maps.example.org/edge/tiles/world/{z})"),
             std::string::npos)
       << answer.body;
+}
+
+TEST_F(TileRoutes, ARealFileIsServed) {
+  pack::PmtilesHeader header = pack::test::sample_header(1);
+  header.tile_type = pack::TileType::Mvt;
+  header.tile_compression = pack::Compression::Gzip;
+  const std::string file =
+      pack::test::pmtiles_of({{0, gzip("world")}, {1, gzip("north-west")}}, header);
+  are_real = true;
+  write("/maps", "world.pmtiles", file);
+  write("/maps", "broken.pmtiles", file.substr(0, file.size() - 1));
+  start({}, kWorld + "[[edge.packs]]\nname = \"broken\"\npath = \"/maps/broken.pmtiles\"\n");
+  EXPECT_EQ(get("/edge/tiles/world/1/0/0.mvt").body, "north-west");
+  EXPECT_EQ(get("/edge/tiles/world/0/0/0.mvt", kGzip).body, gzip("world"));
+  EXPECT_EQ(get("/edge/tiles/world/1/1/1.mvt").status, 204);
+  EXPECT_EQ(get("/edge/packs/world.pmtiles").body, file);
+  EXPECT_NE(get("/edge/tiles/world.json").body.find("\"name\":\"sample\""), std::string::npos);
+  EXPECT_NE(get("/edge/packs").body.find("\"name\":\"broken\",\"state\":\"refused\""),
+            std::string::npos);
 }
 
 TEST_F(TileRoutes, PagesOfOtherOriginsAreDeniedByDefault) {

@@ -1,0 +1,22 @@
+// The memory and the descriptors a configuration may take at its limits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "services/edge/config.h"
+#include "services/kit/budget.h"
+
+namespace ron::edge {
+
+// Everything that grows with load or configuration, each at its limit at once. What a process has
+// once, whatever it runs, is not in it; nor are the directories of packs, which are as large as
+// those say and are read once, when a pack is mounted.
+std::vector<kit::Addend> memory_budget(const EdgeConfig& config, std::size_t cores);
+
+// File descriptors at the limits: both listeners' connections, those to origins, packs, and the
+// files of the cache.
+std::uint64_t descriptors_needed(const EdgeConfig& config, std::size_t cores) noexcept;
+
+}  // namespace ron::edge

@@ -1,0 +1,228 @@
+"""Many who want the same thing at once: the origin is asked once, all get the same bytes; beyond a
+bound they are turned away at once; when the origin dies half way, nobody takes half for the whole."""
+
+import collections
+import random
+import threading
+import time
+import unittest
+
+import ron
+from edge import LiveCase, asset_path
+from origin import Answer, Resource
+
+CLIENTS = 1000
+DAY = "Cache-Control: max-age=86400"
+BODY = random.Random(3).randbytes(200_000)
+ROOM = {"max_conns": 4096, "max_conns_per_ip": 4096, "server.max_inflight": 4096,
+        "server.request_deadline": "60s", "write_timeout": "60s", "read_timeout": "60s"}
+
+
+class Held:
+    """What a path does once it is let go."""
+
+    def __init__(self, then):
+        self.then = then
+        self.opened = threading.Event()
+
+    def __call__(self, peer, request):
+        if not self.opened.wait(ron.REPLY_S):
+            return False
+        return self.then(peer, request)
+
+
+class Crowd(LiveCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        ron.more_descriptors()
+
+    def many(self, server, path, count):
+        """So many requests that are under way, each on a connection of its own."""
+        waiting = []
+        for _ in range(count):
+            waiting.append(server.ask_for(asset_path(self.origin, path)))
+            self.addCleanup(waiting[-1].close)
+        return waiting
+
+    def held(self, path, then):
+        way = Held(then)
+        self.addCleanup(way.opened.set)
+        self.origin.say(path, way)
+        return way
+
+
+class Stampede(Crowd):
+    def test_a_thousand_misses_are_one_request(self):
+        server = self.live({**ROOM, "fill.timeout": "60s"})
+        way = self.held("/one", Resource(BODY, DAY))
+        waiting = self.many(server, "/one", CLIENTS)
+        server.wait_metric("edge_loads_joined_total", CLIENTS - 1)
+        way.opened.set()
+        tags = set()
+        for connection in waiting:
+            response = connection.read_response()
+            self.assertEqual(response.status, 200, response.body[:300])
+            self.assertTrue(response.body == BODY)
+            tags.add(response.get("ETag"))
+        self.assertEqual((len(tags), self.origin.count("/one")), (1, 1))
+        self.filled(server, "/one", cache="hit")
+        self.assertEqual(self.origin.count("/one"), 1)
+
+    def test_a_thousand_at_every_moment_of_a_fill(self):
+        """They come while it is asked for, while it arrives and just after."""
+        server = self.live({**ROOM, "fill.timeout": "60s"})
+
+        def slowly(peer, _request):
+            answer = Answer(BODY, DAY, 'ETag: "1"')
+            peer.socket.sendall(answer.head())
+            for at in range(0, len(BODY), 20_000):
+                time.sleep(0.05)
+                peer.socket.sendall(BODY[at:at + 20_000])
+
+        self.origin.say("/one", slowly)
+        statuses = collections.Counter()
+
+        def work(_index):
+            for _ in range(60):
+                response = server.asset(self.origin, "/one")
+                statuses[response.status] += 1
+                assert response.body == BODY, "other bytes"
+            return False
+
+        load = ron.Load(8, work)
+        self.assertEqual(load.join(60), [])
+        self.assertEqual((dict(statuses), self.origin.count("/one")), ({200: 480}, 1))
+
+    def test_a_thousand_who_find_an_old_copy(self):
+        """Validation is done once, too."""
+        server = self.live({**ROOM, "fill.timeout": "60s"})
+        resource = Resource(BODY, "Cache-Control: max-age=0")
+        self.origin.say("/one", resource)
+        self.filled(server, "/one", cache="miss")
+        resource.fields = (DAY,)
+        way = self.held("/one", resource)
+        waiting = self.many(server, "/one", CLIENTS // 2)
+        server.wait_metric("edge_loads_joined_total", CLIENTS // 2 - 1)
+        way.opened.set()
+        for connection in waiting:
+            response = connection.read_response()
+            self.assertEqual((response.status, response.body == BODY), (200, True))
+        self.assertEqual(self.origin.count("/one"), 2)
+
+    def test_beyond_the_bound_they_are_turned_away_at_once(self):
+        server = self.live({**ROOM, "fill.timeout": "60s", "fill.max_waiting": 100})
+        way = self.held("/one", Resource(BODY, DAY))
+        waiting = self.many(server, "/one", 100)
+        server.wait_metric("edge_loads_joined_total", 99)
+        began = time.monotonic()
+        for connection in self.many(server, "/one", 50):
+            response = connection.read_response()
+            self.refused(response, 429, "Busy")
+            self.assertTrue(response.get("Retry-After"))
+        self.assertLess(time.monotonic() - began, 5 * ron.SLOW)
+        server.wait_metric("busy_rejections_total", 50)
+        way.opened.set()
+        for connection in waiting:
+            self.assertTrue(connection.read_response().body == BODY)
+        self.assertEqual(self.origin.count("/one"), 1)
+
+    def test_who_leaves_makes_room(self):
+        server = self.live({**ROOM, "fill.timeout": "60s", "fill.max_waiting": 10})
+        way = self.held("/one", Resource(BODY, DAY))
+        waiting = self.many(server, "/one", 10)
+        server.wait_metric("edge_loads_joined_total", 9)
+        for connection in waiting[5:]:
+            connection.close()
+        server.wait_metric("http_inflight_requests", 5)
+        more = self.many(server, "/one", 5)
+        server.wait_metric("edge_loads_joined_total", 14)
+        way.opened.set()
+        for connection in waiting[:5] + more:
+            self.assertTrue(connection.read_response().body == BODY)
+
+    def test_different_urls_fill_the_queue_and_no_more(self):
+        server = self.live({**ROOM, "fill.timeout": "60s", "workers": 2, "channels.work": 4})
+        ways = [self.held(f"/{number}", Resource(b"%d" % number, DAY)) for number in range(30)]
+        waiting = [self.many(server, f"/{number}", 1)[0] for number in range(30)]
+        server.wait_metric("busy_rejections_total", 24)
+        server.wait_metric("queue_dropped_total", 24, queue="work")
+        server.wait_metric("queue_depth", 4, queue="work")
+        for way in ways:
+            way.opened.set()
+        answers = [connection.read_response() for connection in waiting]
+        good = [number for number, each in enumerate(answers) if each.status == 200]
+        self.assertEqual(len(good), 6)
+        for number, each in enumerate(answers):
+            if number in good:
+                self.assertEqual(each.body, b"%d" % number)
+            else:
+                self.refused(each, 429, "Busy")
+        # Hits are answered beside a full queue: they need no worker.
+        self.assertEqual(self.filled(server, f"/{good[0]}", cache="hit").body, b"%d" % good[0])
+
+    def test_hits_do_not_wait_for_fills(self):
+        server = self.live({**ROOM, "fill.timeout": "60s", "workers": 2, "channels.work": 2})
+        self.origin.say("/hit", Resource(BODY, DAY))
+        self.filled(server, "/hit")
+        self.filled(server, "/hit", cache="hit")
+        ways = [self.held(f"/{number}", Resource(b"x", DAY)) for number in range(4)]
+        waiting = [self.many(server, f"/{number}", 1)[0] for number in range(4)]
+        server.wait_metric("queue_depth", 2, queue="work")
+        for _ in range(20):
+            self.assertTrue(self.filled(server, "/hit", cache="hit").body == BODY)
+        for way in ways:
+            way.opened.set()
+        for connection in waiting:
+            self.assertEqual(connection.read_response().status, 200)
+
+
+class Killed(Crowd):
+    """The origin dies while it sends."""
+
+    WAITING = 200
+
+    def die_half_way(self, server, path):
+        half = threading.Event()
+        gone = threading.Event()
+        self.addCleanup(gone.set)
+
+        def way(peer, _request):
+            answer = Answer(BODY, DAY, 'ETag: "2"')
+            peer.socket.sendall(answer.head() + BODY[:100_000])
+            half.set()
+            gone.wait(ron.REPLY_S)
+            return False
+
+        self.origin.say(path, way)
+        before = server.metrics().value("edge_loads_joined_total")
+        waiting = self.many(server, path, self.WAITING)
+        server.wait_metric("edge_loads_joined_total", before + self.WAITING - 1)
+        self.assertTrue(half.wait(ron.REPLY_S))
+        self.origin.kill()
+        gone.set()
+        return [connection.read_response() for connection in waiting]
+
+    def test_without_a_copy_all_get_a_typed_error(self):
+        server = self.live({**ROOM, "fill.timeout": "60s"})
+        for response in self.die_half_way(server, "/one"):
+            self.refused(response, 502, "UpstreamFail")
+        self.origin.revive()
+        self.origin.say("/one", Resource(BODY, DAY))
+        self.assertTrue(self.filled(server, "/one", cache="miss").body == BODY)
+
+    def test_with_a_copy_all_get_that(self):
+        server = self.live({**ROOM, "fill.timeout": "60s"})
+        old = BODY[::-1]
+        self.origin.say("/one", Resource(old, "Cache-Control: max-age=0"))
+        self.filled(server, "/one", cache="miss")
+        for response in self.die_half_way(server, "/one"):
+            self.assertEqual((response.status, response.get("X-Cache")), (200, "stale"))
+            self.assertTrue(response.body == old)
+        self.origin.revive()
+        self.origin.say("/one", Resource(BODY, DAY, etag='"3"'))
+        self.assertTrue(self.filled(server, "/one", cache="miss").body == BODY)
+
+
+if __name__ == "__main__":
+    unittest.main()
