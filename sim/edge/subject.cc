@@ -68,8 +68,8 @@ void EdgeSubject::enter(Scene& scene) {
 void EdgeSubject::make_origins() {
   std::string trusted;
   for (std::size_t i = 0; i < plan_.origins.size(); ++i) {
-    const platform::TlsIdentity identity =
-        platform::test::make_identity({.host = EdgePlan::host(i)});
+    platform::TlsIdentity identity = platform::test::make_identity({.host = EdgePlan::host(i)});
+    identity.resumable = false;
     trusted += identity.certificates;
     scene_->world.network().set_link(kServerNode, scene_->helper(i).id(), plan_.links[i]);
     origins_.push_back(std::make_unique<Origin>(*scene_, plan_, i, shelf_,
