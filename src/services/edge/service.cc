@@ -25,8 +25,10 @@ constinit const kit::ServiceKind kKind{.name = "edge",
                                        .judges_origins = true,
                                        .dials = true};
 
-Service::Service(kit::ServiceParts parts, std::string directory, const RouteAdder& routes)
-    : ServiceBase(std::move(parts), kKind), core_(core_parts(std::move(directory)), settings()) {
+Service::Service(kit::ServiceParts parts, std::string directory, const RouteAdder& routes,
+                 Origins* origins)
+    : ServiceBase(std::move(parts), kKind),
+      core_(core_parts(std::move(directory), origins), settings()) {
   routes(router(), core_);
   add_gauge(metrics::kPacks, [this] { return core_.packs().mounted(); });
   tell_errors([this](std::string_view code) { core_.note_error(code); });
@@ -37,13 +39,15 @@ Service::Service(kit::ServiceParts parts, std::string directory, const RouteAdde
 
 Service::~Service() = default;
 
-CoreParts Service::core_parts(std::string directory) {
+CoreParts Service::core_parts(std::string directory, Origins* origins) {
   if (settings()->amnesia) directory.clear();
   return {.host = host(),
           .topology = &topology(),
           .directory = std::move(directory),
           .tls = trust(),
-          .log = log()};
+          .log = log(),
+          .open_pack = {},
+          .origins = origins};
 }
 
 void Service::add_operator_routes(http::Router& router) {

@@ -20,7 +20,9 @@ extern const kit::ServiceKind kKind;
 
 class Service final : public kit::ServiceBase {
  public:
-  Service(kit::ServiceParts parts, std::string directory, const RouteAdder& routes = add_routes);
+  // `origins`: who is asked instead of the internet, in simulations; outlives the service.
+  Service(kit::ServiceParts parts, std::string directory, const RouteAdder& routes = add_routes,
+          Origins* origins = nullptr);
   ~Service() override;
 
   void add_operator_routes(http::Router& router) override;
@@ -39,7 +41,7 @@ class Service final : public kit::ServiceBase {
   [[nodiscard]] kit::Readiness readiness() const override;
 
   void start_cache_tasks(AssetStore* store);
-  CoreParts core_parts(std::string directory);
+  CoreParts core_parts(std::string directory, Origins* origins);
   [[nodiscard]] SettingsPtr settings() const { return config()->get(edge_section()); }
 
   Core core_;

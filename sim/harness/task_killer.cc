@@ -1,4 +1,4 @@
-#include "sim/gateway/task_killer.h"
+#include "sim/harness/task_killer.h"
 
 #include <algorithm>
 #include <stdexcept>
