@@ -1,5 +1,5 @@
 """Other caches in front of the same origin, so that what svc-edge does can be seen beside them:
-Varnish and nginx of Debian, each with the settings that make it follow RFC 9111 as far as it can."""
+Varnish and nginx of Debian, each set to follow RFC 9111 as far as it can."""
 
 import re
 import subprocess
@@ -48,7 +48,7 @@ class Peer(Program):
 
 
 class Nginx(Peer):
-    """Validation, ranges, waiting for one answer and old copies in place of errors are switched on."""
+    """Validation, ranges, waiting for one answer and old copies for errors are switched on."""
 
     name = "nginx"
 

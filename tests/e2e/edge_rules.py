@@ -1,5 +1,6 @@
-"""Rules of RFC 9111 (and 5861), those that svc-edge claims and others, each as a trial that any cache in front of
-an `origin.Origin` can be put to: it passes, or a sentence says what it did instead.
+"""Rules of RFC 9111 (and 5861), those that svc-edge claims and others, each as a trial that any
+cache in front of an `origin.Origin` can be put to: it passes, or a sentence says what it did
+instead.
 
 Times are real; a trial that needs an answer to grow old waits for it, so all run side by side.
 """

@@ -287,7 +287,7 @@ class Origin:
                 return
 
     def kill(self):
-        """Gone like a process that is killed: nobody listens, every connection ends in the middle."""
+        """Gone like a process that is killed: nobody listens, connections end in the middle."""
         self._stop_listening()
         with self._lock:
             peers = list(self._peers)

@@ -132,11 +132,12 @@ def mbtiles(path, tiles, metadata=None, deduplicated=False, form="pbf"):
         for *_, content in rows:
             numbers.setdefault(content, str(len(numbers)))
         base.execute("create table images (tile_id text primary key, tile_data blob)")
-        base.execute("create table map (zoom_level int, tile_column int, tile_row int, tile_id text)")
+        base.execute("create table map "
+                     "(zoom_level int, tile_column int, tile_row int, tile_id text)")
         base.execute("create unique index map_index on map (zoom_level, tile_column, tile_row)")
         base.execute("create view tiles as select map.zoom_level as zoom_level, map.tile_column as "
-                     "tile_column, map.tile_row as tile_row, images.tile_data as tile_data from map "
-                     "join images on images.tile_id = map.tile_id")
+                     "tile_column, map.tile_row as tile_row, images.tile_data as tile_data "
+                     "from map join images on images.tile_id = map.tile_id")
         base.executemany("insert into images values (?, ?)",
                          [(number, content) for content, number in numbers.items()])
         base.executemany("insert into map values (?, ?, ?, ?)",

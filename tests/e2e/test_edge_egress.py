@@ -110,7 +110,7 @@ class Egress(LiveCase):
         for order in ([PUBLIC, "127.0.0.1"], ["127.0.0.1", PUBLIC]):
             self.resolver.names["other.example"] = [order]
             response = server.fetch(f"/edge/assets/other.example:{self.public.port}/a")
-            self.assertIn((response.status, response.body[:6]), ((200, b"public"), (403, b'{"erro')))
+            self.assertIn((response.status, response.code), ((200, None), (403, "NotAllowed")))
         self.assertEqual(here.connections, 0)
 
     def test_answers_that_change(self):

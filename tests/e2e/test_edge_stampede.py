@@ -1,5 +1,5 @@
 """Many who want the same thing at once: the origin is asked once, all get the same bytes; beyond a
-bound they are turned away at once; when the origin dies half way, nobody takes half for the whole."""
+bound they are turned away at once; when the origin dies half way, half is never the whole."""
 
 import collections
 import random
