@@ -38,11 +38,11 @@ TEST(Doctor, TooFewDescriptorsAreAWarning) {
   platform::posix::Machine machine = large_machine();
   machine.open_files = 1024;
   EXPECT_NE(judged({}, machine).find("lower storage.max_conns"), std::string::npos);
-  EXPECT_EQ(
-      judged({"storage.max_conns=100", "registry.max_conns=100", "index.max_conns=100",
-              "edge.max_conns=100"}, machine)
-          .find("warn"),
-      std::string::npos);
+  EXPECT_EQ(judged({"storage.max_conns=100", "registry.max_conns=100", "index.max_conns=100",
+                    "edge.max_conns=100"},
+                   machine)
+                .find("warn"),
+            std::string::npos);
 }
 
 TEST(Doctor, ACacheLargerThanTheMemoryFails) {

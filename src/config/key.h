@@ -18,8 +18,8 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
-#include <stdexcept>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>

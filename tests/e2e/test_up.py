@@ -117,7 +117,7 @@ class Only(Up):
         self.assertEqual(error, "ron: --only: no service 'stroage' in this build "
                                 "(did you mean storage?); there are storage, registry, index, edge, "
                                 "gateway\n")
-        for bad in ("", "up", "edge"):
+        for bad in ("", "up", "edges"):
             self.assertIn("there are storage", self.refused("up", "--amnesia", "--only", bad), bad)
 
     def test_it_is_for_up_alone(self):
