@@ -268,6 +268,7 @@ Task<Response> Assets::after_error(Visit* visit, base::Error error) {
     if (answered) co_return std::move(*answered);
   }
   if (error.code == Code::Amnesia) parts_.rejects->count(Reject::Amnesia);
+  if (is_offline) parts_.rejects->count(Reject::NotAllowed);  // no fetcher was asked, who counts
   co_return refuse(*visit->request, error);
 }
 
