@@ -9,12 +9,13 @@ namespace ron::sim {
 using namespace std::chrono_literals;
 
 EdgeAuditor::EdgeAuditor(Talk* talk, const EdgeRequestMaker* maker, const EdgePlan* plan,
-                         edge::Core* core)
+                         edge::Core* core, bool disk_failed)
     : talk_(*talk),
       scene_(talk->scene()),
       maker_(*maker),
       plan_(*plan),
       core_(*core),
+      disk_failed_(disk_failed),
       dice_(scene_.plan.seed ^ 0xA0D17ULL) {}
 
 void EdgeAuditor::expect(bool holds, const std::string& what) {
@@ -46,7 +47,7 @@ Task<void> EdgeAuditor::check_url(std::size_t url) {
 // Evicted bytes are gone from the disk, too, a while later.
 Task<void> EdgeAuditor::check_room() {
   edge::AssetStore* const store = core_.assets().store();
-  if (store == nullptr) co_return;
+  if (store == nullptr || disk_failed_) co_return;
   const edge::UrlTable& table = core_.assets().table();
   for (int tries = 0; tries < 60; ++tries) {
     if (store->volume().stats().objects <= table.entries()) co_return;

@@ -15,7 +15,9 @@ namespace ron::sim {
 // Lives in the task that runs it.
 class EdgeAuditor {
  public:
-  EdgeAuditor(Talk* talk, const EdgeRequestMaker* maker, const EdgePlan* plan, edge::Core* core);
+  // `disk_failed` in this life: then bytes that nobody wants may stay on it until the next.
+  EdgeAuditor(Talk* talk, const EdgeRequestMaker* maker, const EdgePlan* plan, edge::Core* core,
+              bool disk_failed);
 
   Task<void> run();
   [[nodiscard]] std::uint64_t checked() const noexcept { return checked_; }
@@ -31,6 +33,7 @@ class EdgeAuditor {
   const EdgeRequestMaker& maker_;
   const EdgePlan& plan_;
   edge::Core& core_;
+  const bool disk_failed_;
   Dice dice_;
   std::uint64_t checked_ = 0;
 };

@@ -45,18 +45,17 @@ bool EdgeJudge::was_offline() const {
 bool EdgeJudge::may_have_failed() const {
   const bool is_late = any([this](const Era& era) {
     const edge::SettingsPtr settings = settings_of(era);
-    return x_.ended - x_.begun >= std::min(settings->fill.timeout,
-                                           settings->server.request_deadline);
+    return x_.ended - x_.begun >=
+           std::min(settings->fill.timeout, settings->server.request_deadline);
   });
   return conditions_.origins_fail || conditions_.disk_fails || is_late || was_offline() ||
-         x_.ended >= x_.life->stop_asked || !x_.life->task_failures.empty() ||
-         may_be_crowded() || x_.refusals->any("", x_.begun, x_.ended);
+         x_.ended >= x_.life->stop_asked || !x_.life->task_failures.empty() || may_be_crowded() ||
+         x_.refusals->any("", x_.begun, x_.ended);
 }
 
 bool EdgeJudge::may_be_crowded() const {
-  return any([this](const Era& era) {
-    return conditions_.peers > settings_of(era)->fill.max_waiting;
-  });
+  return any(
+      [this](const Era& era) { return conditions_.peers > settings_of(era)->fill.max_waiting; });
 }
 
 // It came with a fill that was under way while the request was.
@@ -167,11 +166,11 @@ Wrong EdgeJudge::judge_use(std::string_view tag) const {
   } else if (how == "stale") {
     is_right = any_offer([this](const Offer& offer) { return may_be_stale(offer); });
   } else if (how == "miss") {
-    is_right = any_offer(
-        [this](const Offer& offer) { return offer.status == 200 && is_of_now(offer); });
+    is_right =
+        any_offer([this](const Offer& offer) { return offer.status == 200 && is_of_now(offer); });
   } else if (how == "revalidated") {
-    is_right = any_offer(
-        [this](const Offer& offer) { return offer.status == 304 && is_of_now(offer); });
+    is_right =
+        any_offer([this](const Offer& offer) { return offer.status == 304 && is_of_now(offer); });
   }
   if (is_right) return std::nullopt;
   return "nothing the origin said allows '" + std::string(how) + "' for " + std::string(tag) +
@@ -196,8 +195,8 @@ Wrong EdgeJudge::judge_part(const std::string& whole, std::string_view tag) cons
 Wrong EdgeJudge::judge_bytes(const std::string& whole, std::string_view tag) const {
   switch (answer_.status) {
     case 200: {
-      const bool wants_part = request_->range && !request_->to_head &&
-                              request_->if_range.empty() && request_->range->first < whole.size();
+      const bool wants_part = request_->range && !request_->to_head && request_->if_range.empty() &&
+                              request_->range->first < whole.size();
       if (wants_part) return "all of it, and a part was asked for";
       if (!request_->if_none_match.empty() && request_->if_none_match == tag) {
         return "sent again what the client has";

@@ -19,8 +19,8 @@ namespace ron::sim {
 struct EdgeLedger {
   explicit EdgeLedger(std::size_t urls) : tags(urls) {}
 
-  std::vector<std::string> tags;             // the last that anybody saw, by URL
-  std::map<std::string, std::string> given;  // what may not be shared, and whose it is
+  std::vector<std::string> tags;                 // the last that anybody saw, by URL
+  std::map<std::string, std::string> given;      // what may not be shared, and whose it is
   std::map<std::string, std::uint64_t> results;  // by X-Cache
 };
 

@@ -128,8 +128,7 @@ Task<bool> Origin::answer(Link* link, Incoming* request, std::size_t url) {
     co_return co_await redirect(link, "https://" + plan_.name(*what.leads_to));
   }
   const std::string language = what.varies ? std::string(request->field("accept-language")) : "";
-  const std::uint64_t version =
-      is_honest(deed) ? shelf_.version(url, now()) : shelf_.poison();
+  const std::uint64_t version = is_honest(deed) ? shelf_.version(url, now()) : shelf_.poison();
   std::string body = shelf_.body(url, version, language);
   const std::string tag = version_tag(version, language);
   Reply reply;
@@ -137,8 +136,8 @@ Task<bool> Origin::answer(Link* link, Incoming* request, std::size_t url) {
   if (what.policy.age_s != 0) reply.head += "Age: " + std::to_string(what.policy.age_s) + "\r\n";
   if (what.varies) reply.head += "Vary: Accept-Language\r\n";
   if (is_honest(deed) && request->field("if-none-match") == tag) {
-    shelf_.offer(
-        url, {.status = 304, .tag = shelf_.keep(body), .asked = asked, .policy = what.policy});
+    shelf_.offer(url,
+                 {.status = 304, .tag = shelf_.keep(body), .asked = asked, .policy = what.policy});
     co_return co_await write(
         link, "HTTP/1.1 304 Same\r\nETag: " + tag + "\r\n" + reply.head + "\r\n", Pace());
   }
@@ -148,13 +147,13 @@ Task<bool> Origin::answer(Link* link, Incoming* request, std::size_t url) {
     reply.head += "ETag: " + tag + "\r\n";
   }
   if (is_honest(deed)) {
-    shelf_.offer(
-        url, {.status = 200, .tag = shelf_.keep(body), .asked = asked, .policy = what.policy});
+    shelf_.offer(url,
+                 {.status = 200, .tag = shelf_.keep(body), .asked = asked, .policy = what.policy});
   } else if (deed == OriginDeed::TooLong) {
     // Nobody can see that what was said to be all of it is not.
     const std::string said = body.substr(0, body.size() / 2);
-    shelf_.offer(url, {.status = 200, .tag = shelf_.keep(said), .asked = asked,
-                       .policy = what.policy});
+    shelf_.offer(url,
+                 {.status = 200, .tag = shelf_.keep(said), .asked = asked, .policy = what.policy});
   }
   reply.body = std::move(body);
   co_return is_honest(deed) ? co_await send(link, std::move(reply), deed)
@@ -212,10 +211,10 @@ std::string Origin::redirect_to(OriginDeed deed) {
 }
 
 Task<bool> Origin::redirect(Link* link, std::string_view where) {
-  return write(link,
-               "HTTP/1.1 302 There\r\nLocation: " + std::string(where) +
-                   "\r\nContent-Length: 0\r\n\r\n",
-               Pace());
+  return write(
+      link,
+      "HTTP/1.1 302 There\r\nLocation: " + std::string(where) + "\r\nContent-Length: 0\r\n\r\n",
+      Pace());
 }
 
 // Whole, in one of the ways to be.
@@ -263,8 +262,8 @@ Task<bool> Origin::send_broken(Link* link, Reply reply, OriginDeed deed) {
       break;
     case OriginDeed::ChunkGarbage:
       out += "Transfer-Encoding: chunked\r\n\r\n" + as_chunks(body, 1 + body.size() / 3);
-      out += dice_.pick<std::string>({"zz\r\n", "5\r\nabcdefgh\r\n", "-1\r\n\r\n",
-                                      "ffffffffffffffffff\r\n"}) +
+      out += dice_.pick<std::string>(
+                 {"zz\r\n", "5\r\nabcdefgh\r\n", "-1\r\n\r\n", "ffffffffffffffffff\r\n"}) +
              "\r\n";
       break;
     case OriginDeed::ChunksUnfinished:

@@ -168,9 +168,8 @@ void draw_lives(Dice& dice, EdgePlan& plan) {
         .section = "edge",
         .ports = kPorts,
         .add_fixed = [&plan](Dice& own, Flags& flags) { add_fixed_flags(own, plan, flags); },
-        .add_hot = [&plan, last](Dice& own, Flags& flags) {
-          add_hot_flags(own, plan, last, flags);
-        }};
+        .add_hot = [&plan, last](Dice& own,
+                                 Flags& flags) { add_hot_flags(own, plan, last, flags); }};
     LifePlan life = maker.draw(dice, last);
     if (last) life.stop_after.reset();
     if (!last && dice.chance(60)) {

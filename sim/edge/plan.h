@@ -15,33 +15,33 @@
 namespace ron::sim {
 
 // What an origin does with a request. X(name, what is counted)
-#define RON_SIM_ORIGIN_DEEDS(X)                                      \
-  X(Answer, "answered as they should")                               \
-  X(Slow, "answered late")                                           \
-  X(Dribble, "answered drop by drop")                                \
-  X(Missing, "answered with 404")                                    \
-  X(Hang, "never answered")                                          \
-  X(HangMidBody, "answered in part, then never")                     \
-  X(Reset, "reset")                                                  \
-  X(Cut, "answered in part, then reset")                             \
-  X(TooShort, "answered with less than was said")                    \
-  X(TooLong, "answered with more than was said")                     \
-  X(ChunkGarbage, "answered with broken chunks")                     \
-  X(ChunksUnfinished, "answered in chunks without the last")         \
-  X(NoHttp, "answered with what is not HTTP")                        \
-  X(WeakTag, "answered with a weak entity-tag")                      \
-  X(NoTag, "answered without an entity-tag")                         \
-  X(OtherTag, "confirmed what nobody asked about")                   \
-  X(Unavailable, "answered with 500, 503 or 504")                    \
-  X(OddStatus, "answered with a status that is of no use")           \
-  X(RedirectLoop, "redirected in a circle")                          \
-  X(RedirectInside, "redirected to a private or loopback address")   \
-  X(RedirectAway, "redirected to a host that is not allowed")        \
-  X(RedirectPlain, "redirected to plain HTTP")                       \
-  X(Bomb, "answered with a bomb")                                    \
-  X(BadGzip, "answered with gzip that is none, or not all of it")    \
-  X(Gzip, "answered with gzip that nobody asked for")                \
-  X(OddCoding, "answered in a coding that nobody knows")             \
+#define RON_SIM_ORIGIN_DEEDS(X)                                    \
+  X(Answer, "answered as they should")                             \
+  X(Slow, "answered late")                                         \
+  X(Dribble, "answered drop by drop")                              \
+  X(Missing, "answered with 404")                                  \
+  X(Hang, "never answered")                                        \
+  X(HangMidBody, "answered in part, then never")                   \
+  X(Reset, "reset")                                                \
+  X(Cut, "answered in part, then reset")                           \
+  X(TooShort, "answered with less than was said")                  \
+  X(TooLong, "answered with more than was said")                   \
+  X(ChunkGarbage, "answered with broken chunks")                   \
+  X(ChunksUnfinished, "answered in chunks without the last")       \
+  X(NoHttp, "answered with what is not HTTP")                      \
+  X(WeakTag, "answered with a weak entity-tag")                    \
+  X(NoTag, "answered without an entity-tag")                       \
+  X(OtherTag, "confirmed what nobody asked about")                 \
+  X(Unavailable, "answered with 500, 503 or 504")                  \
+  X(OddStatus, "answered with a status that is of no use")         \
+  X(RedirectLoop, "redirected in a circle")                        \
+  X(RedirectInside, "redirected to a private or loopback address") \
+  X(RedirectAway, "redirected to a host that is not allowed")      \
+  X(RedirectPlain, "redirected to plain HTTP")                     \
+  X(Bomb, "answered with a bomb")                                  \
+  X(BadGzip, "answered with gzip that is none, or not all of it")  \
+  X(Gzip, "answered with gzip that nobody asked for")              \
+  X(OddCoding, "answered in a coding that nobody knows")           \
   X(TooLarge, "answered with more than may be kept")
 
 enum class OriginDeed : std::uint8_t {
@@ -76,8 +76,8 @@ struct UrlPlan {
   std::string target;
   CachePolicy policy;
   std::size_t bytes = 0;
-  Duration changes_every{};      // zero: never
-  bool varies = false;           // by Accept-Language
+  Duration changes_every{};               // zero: never
+  bool varies = false;                    // by Accept-Language
   std::optional<std::size_t> leads_to{};  // the URL that it redirects to
 };
 

@@ -106,7 +106,8 @@ Task<Response> PlantedRoutes::careless(http::Request* request) {
 Task<void> PlantedRoutes::write_down(std::string tag, std::string bytes) {
   const base::Result<> made = co_await disk_.make_directory(std::string(kDirectory));
   if (!made) co_return;
-  auto file = co_await disk_.open(path_of(tag), platform::OpenOptions{.mode = platform::OpenMode::CreateOrOpen});
+  auto file = co_await disk_.open(path_of(tag),
+                                  platform::OpenOptions{.mode = platform::OpenMode::CreateOrOpen});
   if (!file) co_return;
   base::Buffer piece(bytes.size());
   std::ranges::copy(base::as_bytes(bytes), piece.data());

@@ -17,14 +17,14 @@
 namespace ron::sim {
 
 // X(name, text, what it does wrong)
-#define RON_SIM_EDGE_PLANTS(X)                                                                \
-  X(PartialBody, "partial-body", "keeps what had come of an answer that broke off")           \
-  X(JoinTries, "join-tries", "puts what came of a second try behind what came of the first")  \
-  X(NoSingleFlight, "no-single-flight", "asks an origin once for each who wants the same")    \
-  X(AnyAddress, "any-address", "connects to private addresses")                               \
-  X(FreshForever, "fresh-forever", "takes for fresh what is not any more")                    \
-  X(SharePrivate, "share-private", "gives to many what was meant for one")                    \
-  X(AlwaysSame, "always-same", "takes every copy for confirmed")                              \
+#define RON_SIM_EDGE_PLANTS(X)                                                               \
+  X(PartialBody, "partial-body", "keeps what had come of an answer that broke off")          \
+  X(JoinTries, "join-tries", "puts what came of a second try behind what came of the first") \
+  X(NoSingleFlight, "no-single-flight", "asks an origin once for each who wants the same")   \
+  X(AnyAddress, "any-address", "connects to private addresses")                              \
+  X(FreshForever, "fresh-forever", "takes for fresh what is not any more")                   \
+  X(SharePrivate, "share-private", "gives to many what was meant for one")                   \
+  X(AlwaysSame, "always-same", "takes every copy for confirmed")                             \
   X(TornCopy, "torn-copy", "answers from disk with what was neither synced nor checked")
 
 enum class EdgePlant : std::uint8_t {

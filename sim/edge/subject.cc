@@ -72,8 +72,8 @@ void EdgeSubject::make_origins() {
     identity.resumable = false;
     trusted += identity.certificates;
     scene_->world.network().set_link(kServerNode, scene_->helper(i).id(), plan_.links[i]);
-    origins_.push_back(std::make_unique<Origin>(*scene_, plan_, i, shelf_,
-                                                *platform::TlsServer::make(identity)));
+    origins_.push_back(
+        std::make_unique<Origin>(*scene_, plan_, i, shelf_, *platform::TlsServer::make(identity)));
     origins_.back()->start();
   }
   trust_ = *platform::TlsClient::trusting(trusted);
@@ -134,8 +134,9 @@ std::shared_ptr<const kit::ServiceConfig> EdgeSubject::settings(
 }
 
 platform::Host EdgeSubject::host(platform::Host machine) {
-  return {machine.cores, machine.clock,      machine.random,  *net_,            *names_,
-          machine.disk,  machine.key_values, machine.signals, machine.blocking, machine.send_arena};
+  return {machine.cores,    machine.clock,     machine.random,     *net_,
+          *names_,          machine.disk,      machine.key_values, machine.signals,
+          machine.blocking, machine.send_arena};
 }
 
 std::unique_ptr<kit::Service> EdgeSubject::make_service(kit::ServiceParts parts) {
@@ -292,7 +293,8 @@ Judgement EdgeSubject::answered(const Exchange& exchange) {
 }
 
 Task<void> EdgeSubject::audit(Talk* talk) {
-  EdgeAuditor auditor(talk, &maker_, &plan_, &service_->core());
+  const bool disk_failed = disk_failed_in_.contains(scene_->timeline.current());
+  EdgeAuditor auditor(talk, &maker_, &plan_, &service_->core(), disk_failed);
   co_await auditor.run();
   checked_ = auditor.checked();
 }

@@ -84,8 +84,8 @@ class WatchedOrigins::Watch {
 std::optional<std::string> WatchedOrigins::look() const {
   const TimePoint now = scene_.world.now();
   for (const Fill& fill : running_) {
-    const bool overlaps = fill.overlaps_since != platform::kNever &&
-                          now > fill.overlaps_since + scene_.plan.moment();
+    const bool overlaps =
+        fill.overlaps_since != platform::kNever && now > fill.overlaps_since + scene_.plan.moment();
     if (overlaps) return "two fills of " + fill.key + " at once";
   }
   return std::nullopt;
@@ -107,8 +107,7 @@ Task<Result<Fetched>> WatchedOrigins::get_planted(FetchRequest request, BodySink
     co_return same;
   }
   PlantedSink planted(*sink, plant_ == EdgePlant::JoinTries);
-  Result<Fetched> fetched =
-      co_await fetcher_->get(std::move(request), &planted, deadline);
+  Result<Fetched> fetched = co_await fetcher_->get(std::move(request), &planted, deadline);
   if (!fetched && plant_ == EdgePlant::PartialBody) {
     const auto part = planted.as_if_whole();
     if (part) co_return *part;
