@@ -83,7 +83,9 @@ Router::Match Router::match(Method method, Request& request) const {
       return {&entry.route, entry.meters.get(), true, {}};
     }
   }
+  // A route for OPTIONS says what others allow; it makes no path known.
   for (const Entry& entry : entries_) {
+    if (entry.route.method == Method::Options) continue;
     if (!matches(entry, request.path, request)) continue;
     found.path_known = true;
     if (!found.allow.empty()) found.allow += ", ";

@@ -142,7 +142,7 @@ Result<std::shared_ptr<MbtilesDatabase>> MbtilesDatabase::open(std::shared_ptr<S
                                                                Limits limits, Abandoned abandoned) {
   auto long_enough = check_length(*source);
   if (!long_enough) return base::fail(std::move(long_enough.error()));
-  const std::shared_ptr<MbtilesDatabase> made(new MbtilesDatabase(std::move(source), limits));
+  std::shared_ptr<MbtilesDatabase> made(new MbtilesDatabase(std::move(source), limits));
   Borrowed borrowed(*made);
   auto connection = borrowed.take();
   if (!connection) return base::fail(std::move(connection.error()));

@@ -1,6 +1,8 @@
 // MBTiles that are wrong in one way each, and the reason each is refused for.
 #include <functional>
 
+#include <gmock/gmock.h>
+
 #include "pack/mbtiles_database.h"
 #include "pack/test_mbtiles.h"
 #include "pack/test_support.h"

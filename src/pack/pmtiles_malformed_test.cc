@@ -1,6 +1,8 @@
 // PMTiles that are wrong in one way each, and the reason each is refused for.
 #include <functional>
 
+#include <gmock/gmock.h>
+
 #include "pack/pmtiles_index.h"
 #include "pack/test_support.h"
 #include "pack/tile_id.h"

@@ -1,5 +1,7 @@
 #include "pack/tile_id.h"
 
+#include <gtest/gtest.h>
+
 #include "b3/sample_gen.h"
 
 namespace ron::pack {

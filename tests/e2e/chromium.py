@@ -190,17 +190,19 @@ class Page:
         self.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
         self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 
-    def screenshot(self, **clip):
-        more = {"clip": {**clip, "scale": 1}} if clip else {}
+    def screenshot(self, scale=1, **clip):
+        more = {"clip": {**clip, "scale": scale}} if clip else {}
         return base64.b64decode(self.call("Page.captureScreenshot", format="png", **more)["data"])
 
     def color(self, x, y):
         """(red, green, blue) of a pixel as it is on the screen."""
-        png = self.screenshot(x=x, y=y, width=1, height=1)
-        at = png.index(b"IDAT")
-        size = struct.unpack("!I", png[at - 4:at])[0]
+        png, data, at = self.screenshot(x=round(x), y=round(y), width=1, height=1), b"", 8
+        while at < len(png):
+            size, kind = struct.unpack("!I4s", png[at:at + 8])
+            data += png[at + 8:at + 8 + size] if kind == b"IDAT" else b""
+            at += size + 12
         # A filter's byte comes first, and no filter changes the first pixel.
-        return tuple(zlib.decompress(png[at + 4:at + 4 + size])[1:4])
+        return tuple(zlib.decompress(data)[1:4])
 
     def close(self):
         self.socket.close()

@@ -67,15 +67,18 @@ class Egress(LiveCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.resolver = Resolver()
+        cls.of_both = cls.authority.issue("public", "DNS:origin.example,DNS:other.example")
 
     def setUp(self):
         super().setUp()
-        issued = self.authority.issue("public", "DNS:origin.example,DNS:other.example")
-        self.public = origin.Origin(self.authority, host=PUBLIC, name="origin.example",
-                                    issued=issued)
-        self.addCleanup(self.public.close)
+        self.public = self.origin_at(PUBLIC, "origin.example")
         self.resolver.names = {"origin.example": [[PUBLIC]]}
         self.public.say("/a", Resource(b"public", DAY))
+
+    def origin_at(self, host, name, port=0):
+        made = origin.Origin(self.authority, host=host, name=name, port=port, issued=self.of_both)
+        self.addCleanup(made.close)
+        return made
 
     def fenced(self, *names, **more):
         allow = [self.public.authority, *(f"{name}:{self.public.port}" for name in names)]
@@ -102,9 +105,7 @@ class Egress(LiveCase):
     def test_a_name_of_both_kinds(self):
         """Either it is refused, or only the public one is connected to."""
         server = self.fenced("other.example")
-        here = origin.Origin(self.authority, host="127.0.0.1", name="other.example",
-                             port=self.public.port)
-        self.addCleanup(here.close)
+        here = self.origin_at("127.0.0.1", "other.example", self.public.port)
         here.say("/a", Resource(b"inside", DAY))
         for order in ([PUBLIC, "127.0.0.1"], ["127.0.0.1", PUBLIC]):
             self.resolver.names["other.example"] = [order]
@@ -114,9 +115,7 @@ class Egress(LiveCase):
 
     def test_answers_that_change(self):
         """What was looked up is what is connected to: a second look finds nothing better."""
-        here = origin.Origin(self.authority, host="127.0.0.1", name="other.example",
-                             port=self.public.port)
-        self.addCleanup(here.close)
+        here = self.origin_at("127.0.0.1", "other.example", self.public.port)
         here.say("/a", Resource(b"inside", DAY))
         here.say("/b", Resource(b"inside", DAY))
         self.public.say("/b", Resource(b"public", DAY))

@@ -96,7 +96,8 @@ class Reasons(LiveCase):
             path = self.origin.say(f"/{number}", Resource(b"x", DAY, etag=tag))
             self.only(server, "etag_invalid", lambda path=path: self.refused(
                 server.asset(self.origin, path), 502, "UpstreamFail"))
-        relaxed = self.live({"fill.require_strong_etag": "false"})
+        relaxed = self.restart(server, sets={**self.live_sets(),
+                                             "fill.require_strong_etag": "false"})
         for number in (0, 1):
             self.assertEqual(relaxed.asset(self.origin, f"/{number}").status, 200)
 

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import random
 import socket
+import threading
 import time
 import unittest
 
@@ -21,8 +22,7 @@ DAY = "Cache-Control: max-age=86400"
 TAG = 'ETag: "1"'
 BODY = random.Random(4).randbytes(100_000)
 WHOLE = Answer(BODY, DAY, TAG)
-KEYS = {"fill.timeout": "250ms", "fill.max_tries": TRIES, "fill.base": "5ms",
-        "fill.max_object_bytes": "2MiB"}
+KEYS = {"fill.max_tries": TRIES, "fill.base": "5ms", "fill.max_object_bytes": "2MiB"}
 HEAD = "HTTP/1.1 200 OK\r\n" + DAY + "\r\n" + TAG + "\r\n"
 
 
@@ -58,13 +58,20 @@ def refused(name, way, status, code, reason):
     return Fault(name, way, status, code, reason, excused=False)
 
 
-FAULTS = (
-    # Late.
+def hung_in_the_head(peer, _request):
+    peer.socket.sendall(b"HTTP/1.1 200 OK\r\nETag: ")
+    peer.ended(None)
+    return False
+
+
+LATE = (
     late("slow to answer", origin.after(5, WHOLE)),
     late("hung", origin.hung),
-    late("hung after the status line", origin.stalled_after(Answer(b"", length=None), 0)),
+    late("hung in the head", hung_in_the_head),
     late("stalled in the body", origin.stalled_after(WHOLE, 50_000)),
     late("a byte at a time", origin.dripping(WHOLE, 0.05)),
+)
+FAULTS = (
     # Cut off.
     broken("reset at once", origin.reset),
     broken("reset in the body", origin.reset_after(WHOLE, 50_000)),
@@ -120,9 +127,11 @@ FAULTS = (
 
 
 class Faults(LiveCase):
+    faults, keys = FAULTS, KEYS
+
     def setUp(self):
         super().setUp()
-        self.server = self.live(KEYS)
+        self.server = self.live(self.keys)
 
     def rejects(self):
         metrics = self.server.metrics()
@@ -140,7 +149,7 @@ class Faults(LiveCase):
         self.assertTrue(self.filled(self.server, path, cache="hit").body == fresh)
 
     def test_without_a_copy(self):
-        for number, fault in enumerate(FAULTS):
+        for number, fault in enumerate(self.faults):
             with self.subTest(fault.name):
                 path = self.origin.say(f"/cold/{number}", fault.way)
                 before = self.rejects()
@@ -154,7 +163,7 @@ class Faults(LiveCase):
         self.assertEqual(self.server.readyz().status, 200)
 
     def test_with_a_copy(self):
-        for number, fault in enumerate(FAULTS):
+        for number, fault in enumerate(self.faults):
             with self.subTest(fault.name):
                 old = b"old %d" % number
                 path = self.origin.say(f"/warm/{number}", Resource(
@@ -172,17 +181,25 @@ class Faults(LiveCase):
                 self.well_again(path)
 
     def test_nothing_wrong_is_kept_over_a_restart(self):
-        for number, fault in enumerate(FAULTS):
-            if fault.code != "Timeout":
-                path = self.origin.say(f"/kept/{number}", fault.way)
-                self.server.asset(self.origin, path)
-        self.server = self.restart(self.server, sets={**self.live_sets(), **KEYS})
+        for number, fault in enumerate(self.faults):
+            path = self.origin.say(f"/kept/{number}", fault.way)
+            self.server.asset(self.origin, path)
+        self.server = self.restart(self.server, sets={**self.live_sets(), **self.keys})
         self.origin.kill()
-        for number, fault in enumerate(FAULTS):
-            if fault.code != "Timeout":
-                with self.subTest(fault.name):
-                    self.refused(self.server.asset(self.origin, f"/kept/{number}"), 502,
-                                 "UpstreamFail")
+        for number, fault in enumerate(self.faults):
+            with self.subTest(fault.name):
+                self.refused(self.server.asset(self.origin, f"/kept/{number}"), 502,
+                             "UpstreamFail")
+
+
+class Late(Faults):
+    faults, keys = LATE, {**KEYS, "fill.timeout": "250ms"}
+
+    def well_again(self, path):
+        self.origin.say(path, Resource(BODY, DAY, etag='"well"'))
+        ron.wait_until("it is had in time", lambda: self.server.asset(
+            self.origin, path).get("X-Cache") in ("miss", "hit"))
+        self.assertTrue(self.filled(self.server, path, cache="hit").body == BODY)
 
 
 class Recovers(LiveCase):
@@ -326,6 +343,7 @@ class Trust(LiveCase):
         made.say("/a", Resource(b"x", DAY))
         self.refused(server.asset(made, "/a"), 502, "UpstreamFail")
         self.assertEqual(made.count(), 0)
+        server.close()
 
     def test_certificates(self):
         stranger = origin.new_authority(self.home + "/stranger")
@@ -341,11 +359,16 @@ class Trust(LiveCase):
                 self.check_refused(made)
 
     def test_no_tls_at_all(self):
-        made = origin.Origin()
-        made.name = "localhost"
-        made.authority = f"localhost:{made.port}"
-        self.addCleanup(made.close)
-        self.check_refused(made)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            def serve():
+                with listener.accept()[0] as connection:
+                    connection.recv(4096)
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+
+            threading.Thread(target=serve, daemon=True).start()
+            here = f"localhost:{listener.getsockname()[1]}"
+            server = self.live({"allow": json.dumps([here]), "fill.max_tries": 1})
+            self.refused(server.fetch(f"/edge/assets/{here}/a"), 502, "UpstreamFail")
 
     def test_nobody_there(self):
         with socket.socket() as taken:

@@ -396,7 +396,8 @@ class Changing(PackCase):
 
     def test_an_answer_ends_with_the_pack_it_began_with(self):
         """A reader that dawdles while the pack is replaced and removed."""
-        large = {(0, 0, 0): random.Random(1).randbytes(24 << 20)}
+        large = {(1, x, y): random.Random(x + 2 * y).randbytes(6 << 20)
+                 for x in (0, 1) for y in (0, 1)}
         path = self.file("large", large, compression=NONE)
         data = path.read_bytes()
         server = self.start({"write_timeout": "60s"})

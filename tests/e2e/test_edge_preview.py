@@ -141,11 +141,12 @@ class EdgePreview(unittest.TestCase):
             ".map(([name, box]) => [name, box.width, box.height])")
         self.assertEqual(small, [])
 
-    def picture(self, name):
+    def picture(self, name, size):
         if not WRITE_IMAGES:
             return
         IMAGES.mkdir(exist_ok=True)
-        taken = self.page.screenshot()
+        scale = 0.5 if size == PHONE else 1  # a phone's pixels are half as large
+        taken = self.page.screenshot(scale, x=0, y=0, width=size[0], height=size[1])
         self.assertLess(len(taken), IMAGE_BYTES)
         (IMAGES / name).write_bytes(taken)
 
@@ -167,7 +168,7 @@ class EdgePreview(unittest.TestCase):
                 land, sea = (self.color_at(*place) for place in ((2.5, 28.5), (-30, 10)))
                 self.assertNotEqual(land, sea)
                 colors |= {land, sea}
-                self.picture(image)
+                self.picture(image, size)
         self.assertEqual(len(colors), 4, "light and dark differ")
 
     def color_at(self, longitude, latitude):

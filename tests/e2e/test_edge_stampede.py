@@ -144,7 +144,9 @@ class Stampede(Crowd):
     def test_different_urls_fill_the_queue_and_no_more(self):
         server = self.live({**ROOM, "fill.timeout": "60s", "workers": 2, "channels.work": 4})
         ways = [self.held(f"/{number}", Resource(b"%d" % number, DAY)) for number in range(30)]
-        waiting = [self.many(server, f"/{number}", 1)[0] for number in range(30)]
+        waiting = [self.many(server, f"/{number}", 1)[0] for number in range(2)]
+        ron.wait_until("both workers are busy", lambda: self.origin.count() == 2)
+        waiting += [self.many(server, f"/{number}", 1)[0] for number in range(2, 30)]
         server.wait_metric("busy_rejections_total", 24)
         server.wait_metric("queue_dropped_total", 24, queue="work")
         server.wait_metric("queue_depth", 4, queue="work")
@@ -167,7 +169,9 @@ class Stampede(Crowd):
         self.filled(server, "/hit")
         self.filled(server, "/hit", cache="hit")
         ways = [self.held(f"/{number}", Resource(b"x", DAY)) for number in range(4)]
-        waiting = [self.many(server, f"/{number}", 1)[0] for number in range(4)]
+        waiting = [self.many(server, f"/{number}", 1)[0] for number in range(2)]
+        ron.wait_until("both workers are busy", lambda: self.origin.count() == 3)
+        waiting += [self.many(server, f"/{number}", 1)[0] for number in range(2, 4)]
         server.wait_metric("queue_depth", 2, queue="work")
         for _ in range(20):
             self.assertTrue(self.filled(server, "/hit", cache="hit").body == BODY)

@@ -61,6 +61,7 @@ class Commands(unittest.TestCase):
                          "no command 'nothing-like-it' in this build; there are " + there_are)
         self.assertIn("no command 'name hist' in this build", self.refused(2, "name", "hist"))
         self.assertIn("name needs a command: get, history, ls, rm, set", self.refused(2, "name"))
+        self.assertIn("pack needs a command: add, convert, info, ls, rm, tile, verify", self.refused(2, "pack"))
         self.assertIn("no command 'registry hed' in this build (did you mean head?); there are "
                       "approve, commit, head, init, log", self.refused(2, "registry", "hed"))
         self.assertIn("did you mean storage?", self.refused(2, "stroage"))

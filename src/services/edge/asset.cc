@@ -34,7 +34,7 @@ std::string lines_of(const KeptFields& fields, std::string_view tag) {
     if (std::ranges::any_of(kReplaced, is_replaced)) continue;
     lines.append(name).append(": ").append(value).append("\r\n");
   }
-  if (!tag.empty()) lines.append("ETag: \"").append(tag).append("\"\r\n");
+  if (!tag.empty()) lines.append("ETag: \"").append(tag).append("\"\r\nAccept-Ranges: bytes\r\n");
   return lines;
 }
 

@@ -177,6 +177,8 @@ Fetcher::Fetcher(const EdgeParts& parts, const AddressRule& rule)
     : parts_(parts),
       meters_(std::make_unique<Meters>(parts.topology->meters())),
       retries_(kRetryShare, kRetryReserve) {
+  // There from the start, at zero.
+  parts_.topology->meters().counter(runtime::metrics::kBackoffRetriesTotal, {"live_fill"});
   const SettingsPtr config = parts_.settings->get();
   for (platform::Executor* const core : parts_.host.cores) {
     loops_.push_back(std::make_unique<Loop>(
@@ -197,10 +199,6 @@ Result<OriginUrl> Fetcher::admit(const FetchRequest& request, const SettingsPtr&
                                  Loop& loop) {
   Result<OriginUrl> url = parse_origin(request.host_port, request.target);
   if (!url) return url;
-  if (config->mode == Mode::Offline) {
-    return fail(Error(Code::NotAllowed, "nothing is filled: edge.mode is offline")
-                    .with("reason", std::string(reason::kNotAllowed)));
-  }
   if (!loop.allow_of(config).covers(*url)) {
     return fail(Error(Code::NotAllowed, "edge.allow does not have " + url->without_query())
                     .with("reason", std::string(reason::kNotAllowed)));
@@ -219,7 +217,11 @@ Task<Result<Fetched>> Fetcher::get(FetchRequest request, BodySink* sink, Deadlin
   const platform::TimePoint started = platform::Executor::current()->now();
   const SettingsPtr config = parts_.settings->get();
   Loop& loop = here();
-  const Result<OriginUrl> url = admit(request, config, loop);
+  Result<OriginUrl> url = admit(request, config, loop);
+  if (url && config->mode == Mode::Offline) {
+    url = fail(Error(Code::NotAllowed, "nothing is filled: edge.mode is offline")
+                   .with("reason", std::string(reason::kNotAllowed)));
+  }
   if (!url) {
     refused(request, url.error());
     co_return fail(url.error());

@@ -134,7 +134,12 @@ Task<Result<PackAdded>> PackOrders::do_add(MountOrder order, Operator by,
     return fail(std::move(why));
   };
   const auto version = co_await parts_.host.disk.version(order.path);
-  if (!version) co_return refuse(version.error());
+  if (!version) {
+    // A directory, or a file that we may not read: nothing is wrong with us.
+    base::Error why = version.error();
+    if (why.code == base::Code::Internal) why.code = base::Code::Malformed;
+    co_return refuse(std::move(why));
+  }
   const PackTablePtr before = packs_.table();
   const MountEntry* const there = before->find(order.name);
   const bool is_new = there == nullptr || !there->mount;

@@ -249,7 +249,7 @@ bool SiteTree::has_siblings(const File& file) const noexcept {
 std::size_t SiteTree::footprint() const noexcept {
   std::size_t bytes = sizeof(SiteTree) + text_.capacity() + nodes_.capacity() * sizeof(Node) +
                       files_.capacity() * sizeof(File) + links_.capacity() * sizeof(Link);
-  for (const std::string& type : types_) bytes += sizeof(type) + type.capacity();
+  for (const std::string& type : types_) bytes += sizeof(std::string) + type.capacity();
   return bytes;
 }
 

@@ -136,7 +136,7 @@ class EdgePacks : public ::testing::Test {
     add_task(core_->pack_keeper().keep(shutdown_));
     add_task(core_->pack_orders().work(shutdown_));
     client_ = std::make_unique<http::test::RawClient>(world_, peer_, endpoint_);
-    ASSERT_EQ(world_.run_until([&] { return core_->packs().is_settled(); }, 1min), Done);
+    ASSERT_EQ(world_.run_until([&] { return core_->packs().is_settled(); }, 1min), kDone);
   }
   // As a process that stops: what is on disk stays.
   void stop() {
@@ -179,7 +179,7 @@ class EdgePacks : public ::testing::Test {
     return http::test::reading(*meters_, name, label);
   }
 
-  static constexpr auto Done = platform::sim::Outcome::Done;
+  static constexpr auto kDone = platform::sim::Outcome::Done;
   // Called with each pack before it is handed out.
   std::function<void(TestPack&)> prepare;
   base::Duration opening_takes = 1ms;
@@ -214,7 +214,7 @@ class EdgePacks : public ::testing::Test {
   }
   void run(Task<base::Result<void>> task) {
     const Root root(node_.core(), expect_done(std::move(task)));
-    ASSERT_EQ(world_.run_until([&] { return root.done(); }, 1min), Done);
+    ASSERT_EQ(world_.run_until([&] { return root.done(); }, 1min), kDone);
   }
   static Task<void> expect_done(Task<base::Result<void>> task) {
     const base::Result<void> done = co_await task;

@@ -145,15 +145,25 @@ void UrlTable::count() {
 }
 
 void UrlTable::remember(const Asset& asset) {
-  const std::uint64_t key = fingerprint(asset);
-  if (remembered_set_.insert(key).second) remembered_.push_back(key);
-  while (remembered_.size() > kRememberedAtLeast + order_.count()) {
-    remembered_set_.erase(remembered_.front());
-    remembered_.pop_front();
+  const auto [trace, is_new] = traces_.try_emplace(fingerprint(asset));
+  if (is_new) {
+    trace->second.fingerprint = trace->first;
+    remembered_.push(trace->second);
+  }
+  while (remembered_.count() > kRememberedAtLeast + order_.count()) {
+    Trace& oldest = *remembered_.oldest();
+    remembered_.unlink(oldest);
+    traces_.erase(traces_.find(oldest.fingerprint));
   }
 }
 
-bool UrlTable::recall(const Asset& asset) { return remembered_set_.contains(fingerprint(asset)); }
+bool UrlTable::recall(const Asset& asset) {
+  const auto trace = traces_.find(fingerprint(asset));
+  if (trace == traces_.end()) return false;
+  remembered_.unlink(trace->second);
+  traces_.erase(trace);
+  return true;
+}
 
 bool UrlTable::erase(const Asset& asset) {
   const auto is_it = [&](const Asset& other) { return &other == &asset; };

@@ -10,13 +10,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "base/units.h"
@@ -81,6 +79,10 @@ class UrlTable {
     AssetPtr asset;
     std::atomic<std::uint8_t> hits = 0;
   };
+  // What is left of an asset that nobody asked for again.
+  struct Trace : kit::FifoLink<Trace> {
+    std::uint64_t fingerprint = 0;
+  };
   using Variants = std::vector<std::unique_ptr<Node>>;  // the newest first
   struct TextHash : std::hash<std::string_view> {
     using is_transparent = void;
@@ -107,8 +109,8 @@ class UrlTable {
   // Guarded by order_lock_.
   Bounds bounds_;
   kit::FifoOrder<Node> order_;
-  std::deque<std::uint64_t> remembered_;  // the oldest first
-  std::unordered_set<std::uint64_t> remembered_set_;
+  std::unordered_map<std::uint64_t, Trace> traces_;
+  kit::FifoQueue<Trace> remembered_;
   // Written under order_lock_.
   std::atomic<std::uint64_t> entries_ = 0;
   std::atomic<std::uint64_t> bytes_ = 0;
