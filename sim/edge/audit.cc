@@ -9,12 +9,15 @@ namespace ron::sim {
 using namespace std::chrono_literals;
 
 EdgeAuditor::EdgeAuditor(Talk* talk, const EdgeRequestMaker* maker, const EdgePlan* plan,
-                         edge::Core* core)
+                         const Maps* maps, edge::Core* core, Disk disk)
     : talk_(*talk),
       scene_(talk->scene()),
       maker_(*maker),
       plan_(*plan),
+      maps_(*maps),
       core_(*core),
+      disk_failed_(disk.failed),
+      may_have_rotted_(disk.failed_ever),
       dice_(scene_.plan.seed ^ 0xA0D17ULL) {}
 
 void EdgeAuditor::expect(bool holds, const std::string& what) {
@@ -43,10 +46,23 @@ Task<void> EdgeAuditor::check_url(std::size_t url) {
   expect(outcome == "200", "in a quiet world, " + which + " was not kept -> " + outcome);
 }
 
+// The newest pack is there, whatever became of it before; which one it was the judge has seen.
+Task<void> EdgeAuditor::check_map() {
+  if (may_have_rotted_ || maps_.placed() == 0) co_return;
+  const http::ServerSettings& server = scene_.timeline.now_living().eras.back().settings->server;
+  co_await runtime::sleep_for(1100ms / static_cast<Duration::rep>(server.max_rps));
+  const std::string outcome = co_await talk_.ask(maker_.tile(dice_, {0, 0, 0}));
+  expect(outcome == "200", "in a quiet world, a tile -> " + outcome);
+  if (scene_.journal.failed()) co_return;
+  expect(talk_.last_answer().body == Maps::tile(maps_.placed(), {0, 0, 0}),
+         "in a quiet world, a tile of version " + std::to_string(maps_.placed()) + " is '" +
+             talk_.last_answer().body + "'");
+}
+
 // Evicted bytes are gone from the disk, too, a while later.
 Task<void> EdgeAuditor::check_room() {
   edge::AssetStore* const store = core_.assets().store();
-  if (store == nullptr) co_return;
+  if (store == nullptr || disk_failed_) co_return;
   const edge::UrlTable& table = core_.assets().table();
   for (int tries = 0; tries < 60; ++tries) {
     if (store->volume().stats().objects <= table.entries()) co_return;
@@ -61,6 +77,7 @@ Task<void> EdgeAuditor::run() {
     const bool is_asked = i < EdgePlan::kHot || dice_.chance(30);
     if (is_asked) co_await check_url(i);
   }
+  if (!scene_.journal.failed()) co_await check_map();
   if (!scene_.journal.failed()) co_await check_room();
 }
 

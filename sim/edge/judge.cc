@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "b3/hash.h"
+#include "base/bytes.h"
 #include "services/edge/config.h"
 
 namespace ron::sim {
@@ -108,11 +110,47 @@ bool EdgeJudge::has_reason_for_asset(Code code) const {
   }
 }
 
+// Looked at every two seconds, and taken when it is the same at the next look. Where the disk
+// fails, or whoever looks, it may take longer.
+std::uint64_t EdgeJudge::oldest_map() const {
+  constexpr Duration kTakes = 10s;
+  const bool is_late = conditions_.disk_has_failed || conditions_.disk_is_slow ||
+                       x_.begun <= x_.life->opened + plan_.moment();
+  return is_late ? 0 : maps_.newest(x_.begun - kTakes);
+}
+
+bool EdgeJudge::has_reason_for_map(Code code) const {
+  switch (code) {
+    case Code::NotFound: {
+      const bool is_no_tile =
+          request_->ask == EdgeAsk::Tile && request_->tile.z > Maps::kMaxZoom &&
+          any([](const Era& era) {
+            return settings_of(era)->tiles.missing == edge::MissingTile::NotFound;
+          });
+      return is_no_tile || oldest_map() == 0;
+    }
+    case Code::Busy:
+      return (base_.to_head || !json_text(answer_.body, "waiting").empty()) && may_be_crowded();
+    case Code::RangeNotSatisfiable:
+      return request_->range && request_->range->first >= maps_.file(1).size();
+    case Code::Degraded:
+      return oldest_map() == 0;  // it is being verified, or was refused
+    case Code::IntegrityFail:
+    case Code::StorageBusy:
+      return conditions_.disk_has_failed || conditions_.disk_is_slow;
+    default:
+      return false;
+  }
+}
+
 bool EdgeJudge::has_own_reason(Code code) const {
   if (request_ == nullptr) return false;
   switch (request_->ask) {
     case EdgeAsk::Asset:
       return has_reason_for_asset(code);
+    case EdgeAsk::Tile:
+    case EdgeAsk::Pack:
+      return has_reason_for_map(code);
     case EdgeAsk::Foreign:
       return code == Code::NotAllowed;
     case EdgeAsk::Malformed:
@@ -214,13 +252,47 @@ Wrong EdgeJudge::judge_bytes(const std::string& whole, std::string_view tag) con
   }
 }
 
+// All of it is of one version of the pack, one that was there, and not long before.
+Wrong EdgeJudge::judge_map() const {
+  const bool is_tile = request_->ask == EdgeAsk::Tile;
+  if (answer_.status == 204) {
+    return is_tile && request_->tile.z > Maps::kMaxZoom ? Wrong() : Wrong("a tile is missing");
+  }
+  const std::string_view tag = unquoted(answer_.field("etag"));
+  const auto version = is_tile ? maps_.of_tile(tag, request_->tile) : maps_.of_file(tag);
+  // What rots before it is mounted is another pack: only its hash can be held against it.
+  const bool may_be_rotten = conditions_.disk_has_failed && !tag.empty();
+  if (!version && may_be_rotten) {
+    const bool is_right = base_.to_head || answer_.status != 200 ||
+                          b3::hash(base::as_bytes(answer_.body)).text() == tag;
+    return is_right ? Wrong() : Wrong("not what its tag says");
+  }
+  if (!version) return "no version of the pack has " + std::string(tag);
+  const std::string whole = is_tile ? Maps::tile(*version, request_->tile) : maps_.file(*version);
+  if (Wrong wrong = judge_bytes(whole, tag)) return wrong;
+  if (*version >= oldest_map()) return std::nullopt;
+  return "version " + std::to_string(*version) + " of the pack, and " +
+         std::to_string(oldest_map()) + " has been there for long";
+}
+
 Wrong EdgeJudge::judge_success() {
   if (request_ == nullptr) return std::nullopt;
   if (request_->ask == EdgeAsk::Health || request_->ask == EdgeAsk::Ready) {
     return answer_.status == 200 ? Wrong() : Wrong("unexpected status");
   }
-  if (request_->ask != EdgeAsk::Asset) return "success of what must be refused";
   if (!is_allowed()) return "answered without a capability";
+  switch (request_->ask) {
+    case EdgeAsk::Asset:
+      return judge_asset();
+    case EdgeAsk::Tile:
+    case EdgeAsk::Pack:
+      return judge_map();
+    default:
+      return "success of what must be refused";
+  }
+}
+
+Wrong EdgeJudge::judge_asset() {
   if (!answer_.field("set-cookie").empty()) return "an origin's cookie came through";
   const std::string_view tag = unquoted(answer_.field("etag"));
   const std::string* const whole = shelf_.bytes(tag);

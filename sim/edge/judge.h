@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/edge/maps.h"
 #include "sim/edge/request.h"
 #include "sim/edge/shelf.h"
 #include "sim/harness/judge.h"
@@ -31,14 +32,21 @@ class EdgeJudge final : public Judge {
     bool origins_fail = false;
     bool disk_fails = false;
     bool disk_is_slow = false;
+    bool disk_has_failed = false;  // in this life or one before: what has rotted stays so
     bool amnesia = false;
     std::size_t peers = 0;  // who may have waited for the same URL at once
   };
-  EdgeJudge(const Exchange& exchange, const EdgePlan& plan, const Shelf& shelf, EdgeLedger& ledger,
-            Conditions conditions)
+  // What there is to be had.
+  struct Sources {
+    const EdgePlan* plan;
+    const Shelf* shelf;
+    const Maps* maps;
+  };
+  EdgeJudge(const Exchange& exchange, Sources sources, EdgeLedger& ledger, Conditions conditions)
       : Judge(exchange),
-        plan_(plan),
-        shelf_(shelf),
+        plan_(*sources.plan),
+        shelf_(*sources.shelf),
+        maps_(*sources.maps),
         ledger_(ledger),
         conditions_(conditions),
         request_(dynamic_cast<const EdgeRequest*>(exchange.request)) {}
@@ -54,6 +62,11 @@ class EdgeJudge final : public Judge {
   }
 
   [[nodiscard]] bool has_reason_for_asset(base::Code code) const;
+  [[nodiscard]] bool has_reason_for_map(base::Code code) const;
+  // The oldest version of the pack that may still be served; 0: there may be none yet.
+  [[nodiscard]] std::uint64_t oldest_map() const;
+  [[nodiscard]] Wrong judge_map() const;
+  [[nodiscard]] Wrong judge_asset();
   Wrong judge_bytes(const std::string& whole, std::string_view tag) const;
   Wrong judge_part(const std::string& whole, std::string_view tag) const;
   // That it may be used now, by what it says of how it came about.
@@ -72,6 +85,7 @@ class EdgeJudge final : public Judge {
 
   const EdgePlan& plan_;
   const Shelf& shelf_;
+  const Maps& maps_;
   EdgeLedger& ledger_;
   const Conditions conditions_;
   const EdgeRequest* const request_;  // null: the harness's own

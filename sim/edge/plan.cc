@@ -43,6 +43,7 @@ void add_hot_flags(Dice& dice, const EdgePlan& plan, bool patient, Flags& flags)
   const bool needs_memory = patient && plan.amnesia;
   const std::uint64_t memory_kib = needs_memory ? 16 * 1024 : dice.pick({0U, 64U, 1024U, 16'384U});
   add("cache.ram_bytes", std::to_string(memory_kib * base::kKiB));
+  add("tiles.missing", dice.chance(50) ? "204" : "404");
   add("cache.negative_ttl", draw_ms(dice, 0, 3000));
   add("cache.stale_if_error", draw_ms(dice, 0, dice.chance(50) ? 3000 : 60'000));
 }
@@ -53,6 +54,7 @@ void add_fixed_flags(Dice& dice, const EdgePlan& plan, Flags& flags) {
   };
   flags.emplace_back("safety.danger_ok=true");
   add("allow", R"(["*.example.org"])");
+  add("packs_dir", std::string(kMapDirectory));
   add("amnesia", plan.amnesia ? "true" : "false");
   add("workers", std::to_string(dice.pick({1U, 4U, 16U})));
   add("cache.entries", std::to_string(dice.pick({16U, 32U, 1000U})));
@@ -139,6 +141,13 @@ void draw_origins(Dice& dice, EdgePlan& plan) {
          .origin = dice.below(origins),
          .at = dice.between(Duration::zero(), Duration(5s)),
          .lasts = dice.between(10ms, Duration(3s))});
+  }
+}
+
+void draw_map(Dice& dice, EdgePlan& plan) {
+  const std::size_t changes = dice.below(6);
+  for (std::size_t i = 0; i < changes; ++i) {
+    plan.map_changes.push_back(dice.between(100ms, Duration(20s)));
   }
 }
 
@@ -251,6 +260,7 @@ EdgePlan make_edge_plan(std::uint64_t seed) {
   for (ClientPlan& client : plan.clients) client.rounds = 1 + client.rounds / 2;
   draw_origins(dice, plan);
   draw_urls(dice, plan);
+  draw_map(dice, plan);
   draw_disk(dice, plan);
   draw_lives(dice, plan);
   plan.largest_body = 64 * base::kKiB;

@@ -14,6 +14,10 @@
 
 namespace ron::sim {
 
+// Where the pack is on the machine of the edge, and what it is called.
+inline constexpr std::string_view kMapDirectory = "/maps";
+inline constexpr std::string_view kMapName = "map";
+
 // What an origin does with a request. X(name, what is counted)
 #define RON_SIM_ORIGIN_DEEDS(X)                                    \
   X(Answer, "answered as they should")                             \
@@ -103,6 +107,7 @@ struct EdgePlan : Plan {
   std::vector<OriginPlan> origins;
   std::vector<platform::sim::LinkOptions> links;  // of each origin to the service
   std::vector<EdgeOutage> outages;
+  std::vector<Duration> map_changes;  // when the pack is replaced
   bool amnesia = false;
   platform::sim::PerMillion fail_write = 0;  // while the disk is made to fail
   platform::sim::PerMillion fail_sync = 0;

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "b3/hash.h"
 #include "services/edge/routes.h"
 
 namespace ron::sim {
@@ -54,6 +55,7 @@ void PlantedRoutes::add(http::Router& router, edge::Core& core) {
   meters_ = std::make_unique<runtime::Meters>("svc-edge");
   real_ = std::make_unique<http::Router>(*meters_);
   edge::add_asset_routes(*real_, core);
+  edge::add_tile_routes(*real_, core);
   if (plant_ == EdgePlant::NoSingleFlight) {
     router.add({Method::Get, std::string(kAssets), auth::Access::read(),
                 [this](http::Request* request) { return alone(request); }});
@@ -61,6 +63,10 @@ void PlantedRoutes::add(http::Router& router, edge::Core& core) {
   if (plant_ == EdgePlant::TornCopy) {
     router.add({Method::Get, std::string(kAssets), auth::Access::read(),
                 [this](http::Request* request) { return careless(request); }});
+  }
+  if (plant_ == EdgePlant::OldTiles) {
+    router.add({Method::Get, "/edge/tiles/{pack}/{z}/{x}/{y}", auth::Access::read(),
+                [this](http::Request* request) { return from_memory(request); }});
   }
   edge::add_routes(router, core);
 }
@@ -83,6 +89,19 @@ Task<Response> PlantedRoutes::alone(http::Request* request) {
   const http::RequestHead* const theirs = std::exchange(request->head, &head);
   Response response = co_await call(request);
   request->head = theirs;
+  co_return response;
+}
+
+// Whatever is mounted by now.
+Task<Response> PlantedRoutes::from_memory(http::Request* request) {
+  Response response = co_await call(request);
+  if (response.status != 200 || response.bytes().empty()) co_return response;
+  const auto [first, is_new] =
+      tiles_.emplace(std::string(request->path), std::string(base::as_text(response.bytes())));
+  if (is_new) co_return response;
+  response.prepared_lines = {};
+  response.lines = "ETag: \"" + b3::hash(base::as_bytes(first->second)).text() + "\"\r\n";
+  response.body = first->second;
   co_return response;
 }
 

@@ -25,6 +25,7 @@ namespace ron::sim {
   X(FreshForever, "fresh-forever", "takes for fresh what is not any more")                   \
   X(SharePrivate, "share-private", "gives to many what was meant for one")                   \
   X(AlwaysSame, "always-same", "takes every copy for confirmed")                             \
+  X(OldTiles, "old-tiles", "answers with tiles of a pack that was replaced")                 \
   X(TornCopy, "torn-copy", "answers from disk with what was neither synced nor checked")
 
 enum class EdgePlant : std::uint8_t {
@@ -53,6 +54,7 @@ class PlantedRoutes {
 
  private:
   platform::Task<http::Response> alone(http::Request* request);
+  platform::Task<http::Response> from_memory(http::Request* request);
   platform::Task<http::Response> careless(http::Request* request);
   platform::Task<void> write_down(std::string tag, std::string bytes);
   platform::Task<std::optional<std::string>> read_back(std::string tag, std::size_t length);
@@ -63,7 +65,8 @@ class PlantedRoutes {
   CarelessCopies& copies_;
   const unsigned life_;
   std::unique_ptr<runtime::Meters> meters_;
-  std::unique_ptr<http::Router> real_;  // the routes as they are
+  std::unique_ptr<http::Router> real_;        // the routes as they are
+  std::map<std::string, std::string> tiles_;  // by path
 };
 
 }  // namespace ron::sim

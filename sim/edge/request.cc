@@ -101,14 +101,28 @@ void EdgeRequestMaker::add_conditions(Dice& dice, EdgeRequest& request) const {
     return;
   }
   if (!dice.chance(20)) return;
-  const std::uint64_t first = dice.below(dice.chance(80) ? 200 : 80'000);
-  request.range.emplace(first, first + dice.below(dice.chance(50) ? 100 : 60'000));
-  request.head += "Range: bytes=" + std::to_string(request.range->first) + "-" +
-                  std::to_string(request.range->second) + "\r\n";
+  add_range(dice, request, dice.chance(80) ? 200 : 80'000);
   if (dice.chance(30)) {
     request.if_range = known.empty() || dice.chance(30) ? other : known;
     request.head += "If-Range: \"" + request.if_range + "\"\r\n";
   }
+}
+
+void EdgeRequestMaker::add_range(Dice& dice, EdgeRequest& request, std::uint64_t about) {
+  const std::uint64_t first = dice.below(about);
+  request.range.emplace(first, first + dice.below(dice.chance(50) ? 100 : 60'000));
+  request.head += "Range: bytes=" + std::to_string(request.range->first) + "-" +
+                  std::to_string(request.range->second) + "\r\n";
+}
+
+RequestPtr EdgeRequestMaker::tile(Dice& dice, pack::Zxy at) const {
+  auto request = begin(dice, EdgeAsk::Tile, true);
+  request->tile = at;
+  request->answer_bytes = 100;
+  finish(*request, "GET",
+         "/edge/tiles/" + std::string(kMapName) + "/" + std::to_string(at.z) + "/" +
+             std::to_string(at.x) + "/" + std::to_string(at.y) + ".mvt");
+  return request;
 }
 
 RequestPtr EdgeRequestMaker::plain(Dice& dice, std::size_t url, RequestPolicy policy) const {
@@ -122,8 +136,16 @@ RequestPtr EdgeRequestMaker::plain(Dice& dice, std::size_t url, RequestPolicy po
 
 RequestPtr EdgeRequestMaker::any(Dice& dice) const {
   using enum EdgeAsk;
+  if (dice.chance(15)) {
+    const auto zoom = static_cast<std::uint8_t>(dice.below(4));
+    const auto draw_place = [&] { return static_cast<std::uint32_t>(dice.below(1U << zoom)); };
+    const std::uint32_t x = draw_place();
+    return tile(dice, {zoom, x, draw_place()});
+  }
   const EdgeAsk ask =
-      dice.chance(7) ? dice.pick({Foreign, Malformed, Health, Ready, Missing, Garbage}) : Asset;
+      dice.chance(10)
+          ? dice.pick({Pack, Pack, Pack, Foreign, Malformed, Health, Ready, Missing, Garbage})
+          : Asset;
   auto request = begin(dice, ask, dice.chance(95));
   switch (ask) {
     case Garbage:
@@ -149,6 +171,12 @@ RequestPtr EdgeRequestMaker::any(Dice& dice) const {
                                           "/edge/assets/o1.example.org//p",
                                           "/edge/assets/o1.example.org:99999/p"}));
       return request;
+    case Pack:
+      request->answer_bytes = plan_.largest_body;
+      if (dice.chance(70)) add_range(dice, *request, 1000);
+      finish(*request, "GET", "/edge/packs/" + std::string(kMapName) + ".pmtiles");
+      return request;
+    case Tile:
     case Asset:
       break;
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pack/pack.h"
 #include "sim/edge/plan.h"
 #include "sim/harness/request.h"
 
@@ -15,6 +16,8 @@ namespace ron::sim {
 
 enum class EdgeAsk : std::uint8_t {
   Asset,
+  Tile,       // of the pack
+  Pack,       // all of it, or a part
   Foreign,    // of a host that is not allowed
   Malformed,  // a URL that is none
   Health,
@@ -38,6 +41,7 @@ struct RequestPolicy {
 struct EdgeRequest : Request {
   EdgeAsk ask = EdgeAsk::Asset;
   std::size_t url = 0;
+  pack::Zxy tile;
   std::string language;
   RequestPolicy policy;
   std::string if_none_match;  // a tag, without its quotes
@@ -55,11 +59,13 @@ class EdgeRequestMaker {
   [[nodiscard]] RequestPtr any(Dice& dice) const;
   // A plain one.
   [[nodiscard]] RequestPtr plain(Dice& dice, std::size_t url, RequestPolicy policy) const;
+  [[nodiscard]] RequestPtr tile(Dice& dice, pack::Zxy at) const;
 
  private:
   [[nodiscard]] std::unique_ptr<EdgeRequest> begin(Dice& dice, EdgeAsk ask, bool has_token) const;
   [[nodiscard]] std::size_t draw_url(Dice& dice) const;
   void add_conditions(Dice& dice, EdgeRequest& request) const;
+  static void add_range(Dice& dice, EdgeRequest& request, std::uint64_t about);
   void finish(EdgeRequest& request, std::string_view method, std::string_view target) const;
 
   const EdgePlan& plan_;

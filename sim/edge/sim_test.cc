@@ -24,6 +24,7 @@ TEST(EdgeSim, SeedsPass) {
     EXPECT_GT(total.events["X-Cache: " + std::string(how)], 50U) << how;
   }
   EXPECT_GT(total.events["URLs checked at the end"], 300U);
+  EXPECT_GT(total.events["packs put in place"], 60U);
 }
 
 TEST(EdgeSim, SameSeedSameTrace) { expect_same_seed_same_trace(make_edge_subject); }

@@ -41,6 +41,7 @@ EdgeSubject::EdgeSubject(EdgePlan plan, EdgePlant plant)
     : plan_(std::move(plan)),
       plant_(plant),
       shelf_(plan_),
+      maps_(plan_),
       ledger_(plan_.urls.size()),
       maker_(plan_, token_, ledger_.tags),
       mischief_(plan_.seed ^ 0x313C41EFULL) {}
@@ -62,6 +63,7 @@ void EdgeSubject::enter(Scene& scene) {
   });
   make_origins();
   plan_outages();
+  maps_.enter(scene);
 }
 
 // Certificates of their own, and an edge that trusts those.
@@ -198,10 +200,16 @@ void EdgeSubject::calm_down() {
   calm_ = true;
   mend_disk();
   names_->calm_down();
+  maps_.calm_down();
   for (const auto& origin : origins_) {
     origin->calm_down();
     origin->start();
   }
+}
+
+void EdgeSubject::leave() {
+  maps_.interrupt();
+  origins_.clear();
 }
 
 // Until what was missing is asked for again, and nobody keeps a connection any more to a machine
@@ -247,9 +255,10 @@ std::unique_ptr<Caller> EdgeSubject::make_caller(Dice) { return std::make_unique
 
 std::optional<std::size_t> EdgeSubject::begin(const Request& request, unsigned) {
   const EdgeRequest* const asked = own(request);
-  if (asked == nullptr || asked->ask != EdgeAsk::Asset) return std::nullopt;
+  if (asked == nullptr || asked->ask > EdgeAsk::Pack) return std::nullopt;
   if (asked->policy.no_store) alone_.insert(asked->corr_id);
-  asked_.push_back({.url = asked->url, .begun = scene_->world.now()});
+  const std::size_t url = asked->ask == EdgeAsk::Asset ? asked->url : plan_.urls.size();
+  asked_.push_back({.url = url, .begun = scene_->world.now()});
   return asked_.size() - 1;
 }
 
@@ -282,10 +291,11 @@ Judgement EdgeSubject::answered(const Exchange& exchange) {
   const bool has_failed = disk_failed_in_.contains(exchange.life_number);
   const bool is_slow =
       plan_.world.faults.slow_sync != 0 || has_failed || !exchange.life->task_failures.empty();
-  EdgeJudge judge(exchange, plan_, shelf_, ledger_,
+  EdgeJudge judge(exchange, {&plan_, &shelf_, &maps_}, ledger_,
                   {.origins_fail = !calm_ && !plan_.origins_are_well(),
                    .disk_fails = has_failed,
                    .disk_is_slow = is_slow,
+                   .disk_has_failed = !disk_failed_in_.empty(),
                    .amnesia = plan_.amnesia,
                    .peers = peers_of(exchange)});
   ended(exchange);
@@ -293,7 +303,9 @@ Judgement EdgeSubject::answered(const Exchange& exchange) {
 }
 
 Task<void> EdgeSubject::audit(Talk* talk) {
-  EdgeAuditor auditor(talk, &maker_, &plan_, &service_->core());
+  const EdgeAuditor::Disk disk{.failed = disk_failed_in_.contains(scene_->timeline.current()),
+                               .failed_ever = !disk_failed_in_.empty()};
+  EdgeAuditor auditor(talk, &maker_, &plan_, &maps_, &service_->core(), disk);
   co_await auditor.run();
   checked_ = auditor.checked();
 }

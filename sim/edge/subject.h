@@ -14,6 +14,7 @@
 #include "services/edge/service.h"
 #include "sim/edge/internet.h"
 #include "sim/edge/judge.h"
+#include "sim/edge/maps.h"
 #include "sim/edge/origin.h"
 #include "sim/edge/plan.h"
 #include "sim/edge/plant.h"
@@ -47,14 +48,14 @@ class EdgeSubject final : public Subject {
   void calm_down() override;
   [[nodiscard]] Duration recovery() const override;
   std::optional<std::string> look() override;
-  void leave() override { origins_.clear(); }
+  void leave() override;
   [[nodiscard]] Duration longest_queue(const config::Config& config) const override;
 
   std::unique_ptr<Caller> make_caller(Dice dice) override;
   std::optional<std::size_t> begin(const Request& request, unsigned life) override;
   Judgement answered(const Exchange& exchange) override;
   void unanswered(const Exchange& exchange, bool) override { ended(exchange); }
-  void life_ended(unsigned) override {}
+  void life_ended(unsigned) override { maps_.interrupt(); }
 
   Task<void> audit(Talk* talk) override;
   [[nodiscard]] std::optional<std::string> verdict() const override { return std::nullopt; }
@@ -62,7 +63,8 @@ class EdgeSubject final : public Subject {
 
  private:
   class Session;
-  // A request for an asset, from its first byte to its answer or the end of the wait for it.
+  // A request for an asset, or with the number behind the last for the map, from its first byte to
+  // its answer or the end of the wait for it.
   struct Asked {
     std::size_t url;
     TimePoint begun;
@@ -83,6 +85,7 @@ class EdgeSubject final : public Subject {
   std::shared_ptr<const auth::Keyring> keyring_;
   std::string token_;
   Shelf shelf_;
+  Maps maps_;
   EdgeLedger ledger_;
   EdgeRequestMaker maker_;
   std::shared_ptr<const platform::TlsClient> trust_;
