@@ -19,6 +19,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 RESOLVE = "GET /resolve/{key...}"
 
 
+HOLDS_FIGURES = os.environ.get("RON_E2E_FIGURES") == "1"
+
+
 class Flood(Case):
     """127.0.0.x are all this machine: each is an address of its own to the server."""
 
@@ -99,10 +102,11 @@ class Flood(Case):
         if ron.SANITIZED:
             return
         self.assertLess(ron.percentile(beside, 0.99), 0.1 * ron.SLOW)  # nobody is locked out
-        # The aim is 2. The flood itself runs on the same cores, so what is judged here is only that
-        # the others are not an order of magnitude slower; on a busy machine not even that.
+        # The aim is 2, and RON_E2E_FIGURES=1 holds it. The flood runs on the same cores, so that
+        # otherwise the others must only not be an order of magnitude slower; on a busy machine
+        # nothing can be told.
         if is_quiet:
-            self.assertLessEqual(middle, 8, ratios)
+            self.assertLessEqual(middle, 2 if HOLDS_FIGURES else 8, ratios)
 
     @staticmethod
     def described(alone, beside):
