@@ -77,10 +77,10 @@ tsan: ## the tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory test PRESET=tsan
 
 # Builds little besides ron, which is less than half of what `make tsan` does.
-tsan-paths: ## uploads, tenants, registry and index under ThreadSanitizer, end to end
+tsan-paths: ## uploads, tenants, registry, index and edge under ThreadSanitizer, end to end
 	@$(MAKE) --no-print-directory test PRESET=tsan TARGETS='ron storage_test' CTEST='-L shared'
 
-long: ## what .ci/run leaves out: clang-tidy over everything, ThreadSanitizer, the fuzzers
+long: ## what .ci/run leaves out: clang-tidy over everything, ThreadSanitizer, 10 s of each fuzzer
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory tsan-paths
 	@$(MAKE) --no-print-directory fuzz SECONDS=10

@@ -112,8 +112,9 @@ class TileServer(Server):
         if not main.exists():
             home.mkdir(parents=True, exist_ok=True)
             (home / "package.json").write_text('{"private": true}\n')
+            # Its sqlite3 would first look for a prebuilt one, elsewhere.
             subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent", "tileserver-gl-light@5.6.0"], cwd=home,
-                           check=True)
+                           env=os.environ | {"npm_config_build_from_source": "true"}, check=True)
         self.port = free_port()
         self.data = pathlib.Path(mbtiles).stem
         super().__init__("tileserver", ["node", main, "--file", mbtiles, "-p", self.port, "--bind", path.address, "--silent"],
