@@ -115,6 +115,10 @@ class TileServer(Server):
             # Its sqlite3 would first look for a prebuilt one, elsewhere.
             subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent", "tileserver-gl-light@5.6.0"], cwd=home,
                            env=os.environ | {"npm_config_build_from_source": "true"}, check=True)
+            # It looks for its styles in its own folder only.
+            own = main.parent.parent / "node_modules"
+            own.mkdir(exist_ok=True)
+            (own / "tileserver-gl-styles").symlink_to("../../tileserver-gl-styles")
         self.port = free_port()
         self.data = pathlib.Path(mbtiles).stem
         super().__init__("tileserver", ["node", main, "--file", mbtiles, "-p", self.port, "--bind", path.address, "--silent"],
