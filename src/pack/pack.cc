@@ -33,7 +33,7 @@ Result<PackPtr> open_verified(platform::BlockingPool& blocking,
   if (!read) return base::fail(std::move(read.error()));
   const std::string_view magic = base::as_text(head);
   if (magic.starts_with(kPmtilesMagic)) {
-    auto index = PmtilesIndex::load(*file, limits);
+    auto index = PmtilesIndex::load(*file, limits, abandoned);
     if (!index) return base::fail(std::move(index.error()));
     return std::make_shared<PmtilesPack>(file, std::move(*index));
   }
