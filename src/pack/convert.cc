@@ -10,6 +10,7 @@
 #include "pack/abandon.h"
 #include "pack/compression.h"
 #include "pack/mbtiles_database.h"
+#include "pack/mbtiles_file.h"
 #include "pack/pmtiles_writer.h"
 #include "pack/tile_id.h"
 #include "pack/verified_file.h"
@@ -175,12 +176,13 @@ Task<Result<Converted>> convert_mbtiles(Place place, std::string from, platform:
                                         Limits limits, Progress read, Progress written) {
   auto file = co_await VerifiedFile::open(place, from, std::move(read));
   if (!file) co_return base::fail(std::move(file.error()));
-  auto magic =
-      co_await (*file)->read(0, std::min<std::uint64_t>(kSqliteMagic.size(), (*file)->size()), {});
-  if (!magic) co_return base::fail(std::move(magic.error()));
-  if (base::as_text(magic->view()) != kSqliteMagic) {
+  const auto is_sqlite = co_await begins_as_sqlite(*file);
+  if (!is_sqlite) co_return base::fail(is_sqlite.error());
+  if (!*is_sqlite) {
     co_return base::fail(Code::Malformed, "it is not MBTiles: it does not begin as SQLite");
   }
+  const auto settled = co_await check_journals(place.disk, from);
+  if (!settled) co_return base::fail(settled.error());
   const AbandonOnExit abandon;
   const auto work = std::make_shared<Conversion>(*file, limits, abandon.flag());
   auto opened = flat(co_await place.blocking->run([work] { return work->open(); }));
