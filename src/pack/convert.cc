@@ -174,15 +174,16 @@ Task<Result<std::uint64_t>> write_all(Place place, ConversionPtr work, platform:
 
 Task<Result<Converted>> convert_mbtiles(Place place, std::string from, platform::File* to,
                                         Limits limits, Progress read, Progress written) {
-  auto file = co_await VerifiedFile::open(place, from, std::move(read));
-  if (!file) co_return base::fail(std::move(file.error()));
-  const auto is_sqlite = co_await begins_as_sqlite(*file);
-  if (!is_sqlite) co_return base::fail(is_sqlite.error());
-  if (!*is_sqlite) {
-    co_return base::fail(Code::Malformed, "it is not MBTiles: it does not begin as SQLite");
-  }
   const auto settled = co_await check_journals(place.disk, from);
   if (!settled) co_return base::fail(settled.error());
+  auto file = co_await VerifiedFile::open(place, from, std::move(read));
+  if (!file) co_return base::fail(std::move(file.error()));
+  auto magic =
+      co_await (*file)->read(0, std::min<std::uint64_t>(kSqliteMagic.size(), (*file)->size()), {});
+  if (!magic) co_return base::fail(std::move(magic.error()));
+  if (base::as_text(magic->view()) != kSqliteMagic) {
+    co_return base::fail(Code::Malformed, "it is not MBTiles: it does not begin as SQLite");
+  }
   const AbandonOnExit abandon;
   const auto work = std::make_shared<Conversion>(*file, limits, abandon.flag());
   auto opened = flat(co_await place.blocking->run([work] { return work->open(); }));

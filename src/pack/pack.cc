@@ -117,14 +117,10 @@ std::string_view name(Format format) noexcept {
 }
 
 Task<Result<PackPtr>> open(Place place, std::string path, Limits limits, Progress progress) {
+  const auto settled = co_await check_journals(place.disk, path);
+  if (!settled) co_return base::fail(named(path, settled.error()));
   auto file = co_await VerifiedFile::open(place, path, std::move(progress));
   if (!file) co_return base::fail(named(path, std::move(file.error())));
-  const auto is_sqlite = co_await begins_as_sqlite(*file);
-  if (!is_sqlite) co_return base::fail(is_sqlite.error());
-  if (*is_sqlite) {
-    const auto settled = co_await check_journals(place.disk, path);
-    if (!settled) co_return base::fail(named(path, settled.error()));
-  }
   const AbandonOnExit abandon;
   auto opened = co_await runtime::within(
       runtime::Deadline::in(check_patience((*file)->size())),
