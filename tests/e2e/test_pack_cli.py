@@ -119,7 +119,7 @@ class PackServers(edge.PackCase):
         self.assertIn("(NotFound, corr", error)
         code, _, error = self.add(server, "nowhere/c.pmtiles")
         self.assertEqual(code, 1)
-        self.assertIn("cannot read nowhere/c.pmtiles", error)
+        self.assertIn("cannot read 'nowhere/c.pmtiles'", error)
 
 
 if __name__ == "__main__":
