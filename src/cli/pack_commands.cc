@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/exit.h"
 #include "cli/pack_files.h"
+#include "config/value.h"
 
 namespace ron::cli {
 namespace {
@@ -80,6 +81,10 @@ void add_tile(CLI::App& group, Action& chosen) {
       }
       if (!flags->hash && (flags->places.size() > 1 || flags->places.front() == "-")) {
         return bad_usage("pack tile: name one tile, or ask for --hash of several");
+      }
+      for (const std::string& place : flags->places) {
+        if (place == "-" || is_tile_place(place)) continue;
+        return bad_usage("pack tile: '" + config::printable(place) + "' is not Z/X/Y");
       }
       return pack_tiles(*flags);
     };

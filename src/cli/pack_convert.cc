@@ -22,13 +22,19 @@ Result<void> check_free(const std::string& path, bool force) {
   return base::fail(Code::PreconditionFailed, "it is there already; --force replaces it");
 }
 
-Task<Result<pack::Converted>> convert_into(Session* session, std::string from, FileSink* sink) {
+Task<Result<pack::Converted>> convert_into(Session* session, std::string from, FileSink* sink,
+                                           unsigned mode) {
   // A draft that somebody has left is of no use.
   const auto cleared = co_await sink->clear();
   if (!cleared) co_return base::fail(cleared.error());
   auto done = co_await pack::convert_mbtiles(
       pack_place(*session), std::move(from), sink->file(), {}, show_reading(session),
       [session](std::uint64_t, std::uint64_t) { session->progress().add_item(); });
+  if (!done) co_return done;
+  const auto finished = co_await sink->finish(done->bytes, true);
+  if (!finished) co_return base::fail(finished.error());
+  const auto published = co_await sink->publish(mode, true);
+  if (!published) co_return base::fail(published.error());
   co_return done;
 }
 
@@ -38,15 +44,8 @@ Task<Result<pack::Converted>> convert_to(Session* session, const PackConversion*
   FileSink sink(*session, what->to, b3::hash(base::as_bytes(from)));
   const auto opened = co_await sink.open(std::nullopt, what->force);
   if (!opened) co_return base::fail(opened.error());
-  auto done = co_await convert_into(session, std::move(from), &sink);
-  if (!done) {
-    co_await sink.abandon(base::Error());
-    co_return done;
-  }
-  const auto finished = co_await sink.finish(done->bytes, true);
-  if (!finished) co_return base::fail(finished.error());
-  const auto published = co_await sink.publish(mode, true);
-  if (!published) co_return base::fail(published.error());
+  auto done = co_await convert_into(session, std::move(from), &sink, mode);
+  if (!done) co_await sink.abandon(base::Error());
   co_return done;
 }
 

@@ -12,6 +12,7 @@
 #include "cli/line_reader.h"
 #include "cli/local_sinks.h"
 #include "cli/pack_session.h"
+#include "config/value.h"
 #include "pack/compression.h"
 #include "pack/pack.h"
 #include "platform/posix/local_files.h"
@@ -30,6 +31,8 @@ std::string number(double value) {
   return text;
 }
 
+constexpr std::size_t kShownMetadataBytes = 4096;
+
 std::string info_text(const pack::Info& info) {
   const auto line = [](std::string_view name, const std::string& value) {
     std::string out(name);
@@ -47,7 +50,8 @@ std::string info_text(const pack::Info& info) {
          line("center", number(info.center_lon) + "," + number(info.center_lat) + "," +
                             std::to_string(info.center_zoom)) +
          line("memory", human_bytes(info.memory_bytes) + " while it is served") +
-         line("metadata", info.metadata);
+         // Megabytes, perhaps, of whatever the file's author liked.
+         line("metadata", config::printable(info.metadata, kShownMetadataBytes));
 }
 
 std::string info_json(const pack::Info& info) {
@@ -105,7 +109,7 @@ Task<int> verify_all(Session* session, const std::vector<std::string>* files) {
 }
 
 // Z/X/Y.
-std::optional<pack::Zxy> parse_place(std::string_view text) {
+std::optional<pack::Zxy> parse_place(std::string_view text) noexcept {
   pack::Zxy at;
   const char* from = text.data();
   const char* const end = text.data() + text.size();
@@ -179,6 +183,18 @@ Task<Result<void>> print_hashes(Session* session, PackPtr pack, const PackTiles*
   co_return Result<void>();
 }
 
+Task<Result<void>> fill_file(FileSink* sink, base::Buffer bytes, unsigned mode) {
+  const std::uint64_t length = bytes.size();
+  auto done = co_await sink->clear();
+  if (!done) co_return done;
+  const auto taken = co_await sink->take(0, std::move(bytes));
+  if (!taken) co_return base::fail(taken.error());
+  done = co_await sink->finish(length, false);
+  if (!done) co_return done;
+  done = co_await sink->publish(mode, false);
+  co_return done;
+}
+
 Task<Result<void>> write_tile(Session* session, PackPtr pack, const PackTiles* what,
                               unsigned mode) {
   auto bytes = co_await tile_bytes(std::move(pack), what->places.front(), what->decoded);
@@ -190,16 +206,10 @@ Task<Result<void>> write_tile(Session* session, PackPtr pack, const PackTiles* w
     co_return Result<void>();
   }
   FileSink sink(*session, what->out, b3::hash(bytes->view()));
-  const std::uint64_t length = bytes->size();
   auto done = co_await sink.open(std::nullopt, false);
   if (!done) co_return done;
-  done = co_await sink.clear();
-  if (!done) co_return done;
-  const auto taken = co_await sink.take(0, std::move(*bytes));
-  if (!taken) co_return base::fail(taken.error());
-  done = co_await sink.finish(length, false);
-  if (!done) co_return done;
-  done = co_await sink.publish(mode, false);
+  done = co_await fill_file(&sink, std::move(*bytes), mode);
+  if (!done) co_await sink.abandon(base::Error());
   co_return done;
 }
 
@@ -220,6 +230,8 @@ Task<int> show_tiles(Session* session, const PackTiles* what, unsigned mode) {
 }
 
 }  // namespace
+
+bool is_tile_place(std::string_view text) noexcept { return parse_place(text).has_value(); }
 
 int pack_info(const std::string& file, bool json) {
   return run_without_server("pack info", true,

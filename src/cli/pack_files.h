@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ron::cli {
@@ -19,6 +20,8 @@ struct PackTiles {
   bool decoded = false;             // without the compression it is stored with
 };
 int pack_tiles(const PackTiles& what);
+// Whether this is Z/X/Y of some zoom, as PackTiles has them.
+[[nodiscard]] bool is_tile_place(std::string_view text) noexcept;
 
 struct PackConversion {
   std::string from;

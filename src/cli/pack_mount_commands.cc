@@ -76,7 +76,9 @@ void add_add(CLI::App& group, Action& chosen) {
                   "it verifies all of it first, and refuses with the reason what is not sound. "
                   "Under a name that\n"
                   "was added before it replaces the pack between two requests. It is kept until "
-                  "ron pack rm.\n\n") +
+                  "ron pack rm.\n"
+                  "A relative path is one of this machine; an absolute one that is not here goes\n"
+                  "to the server as it is.\n\n") +
       kPackHelp + kAdminHelp +
       "\nExamples:\n"
       "  ron pack add world.pmtiles\n"

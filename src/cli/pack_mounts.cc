@@ -21,12 +21,6 @@ using platform::Task;
 
 constexpr std::size_t kNameBytes = 64;
 
-std::string text_at(const Value& document, std::string_view key) {
-  const Value* const found = document.find(key);
-  return found != nullptr && found->text() != nullptr ? config::printable(*found->text(), 1024)
-                                                      : std::string();
-}
-
 std::uint64_t number_at(const Value& document, std::string_view key) {
   const Value* const found = document.find(key);
   return found != nullptr ? found->unsigned_number().value_or(0) : 0;
@@ -39,16 +33,16 @@ std::string preview_of(const Session& session, const std::string& name) {
 // `world  mounted  pmtiles mvt  zoom 0-6  2808 tiles  4.2 MiB
 // http://127.0.0.1:8080/edge/preview/world`
 std::string pack_line(const Session& session, const Value& pack) {
-  std::string line = text_at(pack, "name") + "  " + text_at(pack, "state");
+  std::string line = printable_at(pack, "name") + "  " + printable_at(pack, "state");
   if (pack.find("format") != nullptr) {
-    line += "  " + text_at(pack, "format") + " " + text_at(pack, "type") + "  zoom " +
+    line += "  " + printable_at(pack, "format") + " " + printable_at(pack, "type") + "  zoom " +
             std::to_string(number_at(pack, "min_zoom")) + "-" +
             std::to_string(number_at(pack, "max_zoom")) + "  " +
             std::to_string(number_at(pack, "tiles")) + " tiles  " +
             human_bytes(number_at(pack, "bytes")) + "  " +
-            preview_of(session, text_at(pack, "name"));
+            preview_of(session, printable_at(pack, "name"));
   }
-  const std::string error = text_at(pack, "error");
+  const std::string error = printable_at(pack, "error");
   if (!error.empty()) line += "  (" + error + ")";
   return line + "\n";
 }
@@ -127,14 +121,20 @@ std::string pack_name_of(const std::string& file) {
   return name.substr(0, kNameBytes);
 }
 
+Result<std::string> path_for_server(const std::string& file) {
+  auto path = platform::posix::real_path(file);
+  if (!path && file.starts_with('/')) return file;
+  return path;
+}
+
 int add_pack(const ClientOptions& options, const AddPack& what) {
   AddPack named = what;
   if (named.name.empty()) named.name = pack_name_of(what.file);
   if (named.name.empty()) {
     return bad_usage("pack add: '" + config::printable(what.file) + "' needs a --name for URLs");
   }
-  auto path = platform::posix::real_path(what.file);
-  if (!path) return bad_usage("pack add: " + path.error().message);
+  const auto path = path_for_server(what.file);
+  if (!path) return failed("pack add: " + path.error().message);
   return run_session("pack add", options, [&named, &path](Session& session) {
     return run_add(&session, &named, *path);
   });

@@ -22,12 +22,6 @@ bool is_directory(const std::string& path) {
   return facts && facts->kind == platform::posix::FileKind::Directory;
 }
 
-std::string text_at(const Value& document, std::string_view key) {
-  const Value* const found = document.find(key);
-  return found != nullptr && found->text() != nullptr ? config::printable(*found->text(), 1024)
-                                                      : std::string();
-}
-
 std::string number_at(const Value& document, std::string_view key) {
   const Value* const found = document.find(key);
   const auto number = found != nullptr ? found->unsigned_number() : std::nullopt;
@@ -36,12 +30,12 @@ std::string number_at(const Value& document, std::string_view key) {
 
 // `docs  sites/docs@3  ready  12 files  http://127.0.0.1:8080/edge/sites/docs/`
 std::string site_line(const Session& session, const Value& site) {
-  std::string line = text_at(site, "site") + "  " + text_at(site, "target");
+  std::string line = printable_at(site, "site") + "  " + printable_at(site, "target");
   if (site.find("version") != nullptr && !line.contains('@'))
     line += "@" + number_at(site, "version");
-  line += "  " + text_at(site, "state") + "  " + number_at(site, "files") + " files  " +
-          session.options().server.text() + text_at(site, "path");
-  const std::string error = text_at(site, "error");
+  line += "  " + printable_at(site, "state") + "  " + number_at(site, "files") + " files  " +
+          session.options().server.text() + printable_at(site, "path");
+  const std::string error = printable_at(site, "error");
   if (!error.empty()) line += "  (" + error + ")";
   return line + "\n";
 }
@@ -66,7 +60,7 @@ Task<int> run_add(Session* session, const AddSite* what, std::string target) {
   if (!site) {
     session->complain(what->site, "the server's answer is no document");
   } else {
-    session->print(session->options().server.text() + text_at(*site, "path") + "\n");
+    session->print(session->options().server.text() + printable_at(*site, "path") + "\n");
   }
   co_return session->exit_code();
 }

@@ -5,9 +5,20 @@
 #include <atomic>
 #include <memory>
 
-#include "pack/sqlite.h"
+#include "base/result.h"
 
 namespace ron::pack {
+
+// Set when nobody waits for the answer any more. Null: somebody always does.
+using Abandoned = std::shared_ptr<std::atomic<bool>>;
+
+[[nodiscard]] inline bool is_abandoned(const Abandoned& abandoned) noexcept {
+  return abandoned && abandoned->load(std::memory_order_relaxed);
+}
+// What work ends with then.
+[[nodiscard]] inline base::Error abandonment() {
+  return {base::Code::Canceled, "nobody waits for it any more"};
+}
 
 class AbandonOnExit {
  public:

@@ -9,7 +9,6 @@
 #include "http/decode_guard.h"
 
 namespace ron::pack {
-namespace {
 
 using base::Code;
 using base::Result;
@@ -28,8 +27,6 @@ http::Coding coding_of(Compression compression) noexcept {
   }
   return http::Coding::Identity;
 }
-
-}  // namespace
 
 Result<std::string> decompress(base::ByteView bytes, Compression compression,
                                std::uint64_t cap_bytes, std::string_view what) {
@@ -53,7 +50,6 @@ Result<std::string> decompress(base::ByteView bytes, Compression compression,
 }
 
 Compression sniff_compression(base::ByteView bytes) noexcept {
-  constexpr std::string_view kGzipMagic = "\x1f\x8b";
   return base::as_text(bytes).starts_with(kGzipMagic) ? Compression::Gzip : Compression::None;
 }
 

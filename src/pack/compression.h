@@ -7,10 +7,15 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "http/codecs.h"
 #include "pack/pack.h"
 
 namespace ron::pack {
 
+inline constexpr std::string_view kGzipMagic = "\x1f\x8b";
+
+// What HTTP calls it.
+http::Coding coding_of(Compression compression) noexcept;
 // What was stored with this compression, as long as it is no longer than `cap_bytes`. Malformed;
 // `what` is for the message.
 base::Result<std::string> decompress(base::ByteView bytes, Compression compression,

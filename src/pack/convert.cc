@@ -10,6 +10,7 @@
 #include "pack/abandon.h"
 #include "pack/compression.h"
 #include "pack/mbtiles_database.h"
+#include "pack/mbtiles_file.h"
 #include "pack/pmtiles_writer.h"
 #include "pack/tile_id.h"
 #include "pack/verified_file.h"
@@ -173,6 +174,8 @@ Task<Result<std::uint64_t>> write_all(Place place, ConversionPtr work, platform:
 
 Task<Result<Converted>> convert_mbtiles(Place place, std::string from, platform::File* to,
                                         Limits limits, Progress read, Progress written) {
+  const auto settled = co_await check_journals(place.disk, from);
+  if (!settled) co_return base::fail(settled.error());
   auto file = co_await VerifiedFile::open(place, from, std::move(read));
   if (!file) co_return base::fail(std::move(file.error()));
   auto magic =

@@ -95,5 +95,14 @@ TEST(Convert, RefusesWhatIsNotMbtiles) {
   EXPECT_EQ(done.error().message, "it is not MBTiles: it does not begin as SQLite");
 }
 
+TEST(Convert, RefusesADatabaseWithChangesBesideIt) {
+  Machine machine;
+  machine.write("/in-wal", "some pages");
+  const auto done = convert(
+      machine, mbtiles_of(std::string(kPlainSchema) + "INSERT INTO tiles VALUES (0,0,0,x'00');"));
+  ASSERT_FALSE(done.has_value());
+  EXPECT_NE(done.error().message.find("not in the file yet"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ron::pack

@@ -1,7 +1,6 @@
 #include "pack/mbtiles_database.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -15,7 +14,8 @@ namespace {
 using base::Code;
 using base::Result;
 
-// For one tile: a table without an index of a hundred thousand rows is still read to its end.
+// For one tile: a table without an index of a hundred thousand rows is still read to its end. A
+// database that needs more is refused when it is opened.
 constexpr std::uint64_t kTileSteps = 2'000'000;
 constexpr std::size_t kMostMetadataRows = 10'000;
 
@@ -44,35 +44,6 @@ base::Buffer copy_of(base::ByteView bytes) {
   return out;
 }
 
-std::uint32_t big_endian(base::ByteView bytes) noexcept {
-  std::uint32_t value = 0;
-  for (const std::byte byte : bytes) value = value << 8U | static_cast<std::uint32_t>(byte);
-  return value;
-}
-
-// The database's own header: whether the file has all the pages it says.
-Result<void> check_length(Source& source) {
-  constexpr std::size_t kHeaderBytes = 100;
-  std::array<std::byte, kHeaderBytes> bytes{};
-  if (source.size() < bytes.size()) return malformed("it ends within the header of SQLite");
-  auto read = source.fill(0, bytes);
-  if (!read) return base::fail(std::move(read.error()));
-  const auto header = base::ByteView(bytes);
-  const std::uint32_t stored = big_endian(header.subspan(16, 2));
-  const std::uint32_t page = stored == 1 ? 65536 : stored;
-  if (!std::has_single_bit(page) || page < 512) {
-    return malformed("pages of " + std::to_string(page) + " bytes");
-  }
-  const std::uint32_t pages = big_endian(header.subspan(28, 4));
-  // Written by a version that did not keep the number up to date: then it means nothing.
-  const bool counts = big_endian(header.subspan(24, 4)) == big_endian(header.subspan(92, 4));
-  if (counts && pages > source.size() / page) {
-    return malformed("the database has " + std::to_string(pages) + " pages of " +
-                     std::to_string(page) + " bytes, and the file is shorter");
-  }
-  return {};
-}
-
 }  // namespace
 
 // One thread's at a time.
@@ -83,14 +54,15 @@ struct MbtilesDatabase::Connection {
 };
 
 // A connection for the time of one call: an idle one, or a new one. It is given back unless
-// something failed on it.
+// something failed on it. While all databases together are short of memory none is kept: the idle
+// ones of many packs would leave nothing for work.
 class MbtilesDatabase::Borrowed {
  public:
   explicit Borrowed(MbtilesDatabase& database) noexcept : database_(database) {}
   Borrowed(const Borrowed&) = delete;
   Borrowed& operator=(const Borrowed&) = delete;
   ~Borrowed() {
-    if (!sound_) return;
+    if (!sound_ || Sqlite::is_short_of_memory()) return;
     for (std::atomic<Connection*>& place : database_.idle_) {
       Connection* none = nullptr;
       if (place.compare_exchange_strong(none, held_.get(), std::memory_order_acq_rel)) {
@@ -118,8 +90,9 @@ class MbtilesDatabase::Borrowed {
   bool sound_ = false;
 };
 
-MbtilesDatabase::MbtilesDatabase(std::shared_ptr<Source> source, Limits limits) noexcept
-    : source_(std::move(source)), limits_(limits) {}
+MbtilesDatabase::MbtilesDatabase(std::shared_ptr<Source> source, Limits limits,
+                                 SqlitePages pages) noexcept
+    : source_(std::move(source)), limits_(limits), pages_(pages) {}
 
 MbtilesDatabase::~MbtilesDatabase() {
   for (std::atomic<Connection*>& place : idle_) delete place.load(std::memory_order_acquire);
@@ -140,9 +113,9 @@ Result<std::unique_ptr<MbtilesDatabase::Connection>> MbtilesDatabase::connect() 
 
 Result<std::shared_ptr<MbtilesDatabase>> MbtilesDatabase::open(std::shared_ptr<Source> source,
                                                                Limits limits, Abandoned abandoned) {
-  auto long_enough = check_length(*source);
-  if (!long_enough) return base::fail(std::move(long_enough.error()));
-  std::shared_ptr<MbtilesDatabase> made(new MbtilesDatabase(std::move(source), limits));
+  const auto pages = SqlitePages::of(*source);
+  if (!pages) return base::fail(pages.error());
+  std::shared_ptr<MbtilesDatabase> made(new MbtilesDatabase(std::move(source), limits, *pages));
   Borrowed borrowed(*made);
   auto connection = borrowed.take();
   if (!connection) return base::fail(std::move(connection.error()));
@@ -163,12 +136,39 @@ Result<void> MbtilesDatabase::check(Connection& connection, const Abandoned& aba
     auto done = (this->*step)(sqlite);
     if (!done) return done;
   }
+  if (auto found = check_lookup(sqlite, abandoned); !found) return found;
+  return check_structure(sqlite, abandoned);
+}
+
+// Whether a tile is found within the steps that one may take: at a place that has one, since a view
+// may have to look further then, and where none can be.
+Result<void> MbtilesDatabase::check_lookup(Sqlite& sqlite, const Abandoned& abandoned) const {
   sqlite.allow(scan_steps(), abandoned);
-  return check_structure(sqlite);
+  auto first = sqlite.prepare("SELECT zoom_level, tile_column, tile_row FROM tiles LIMIT 1");
+  if (!first) return base::fail(std::move(first.error()));
+  const auto row = first->step();
+  if (!row) return base::fail(row.error());
+  using Place = std::array<std::int64_t, 3>;
+  for (const Place& place : {Place{first->number(0), first->number(1), first->number(2)},
+                             Place{info_.max_zoom, -2, -2}}) {
+    sqlite.allow(kTileSteps, abandoned);
+    auto select = sqlite.prepare(kSelectTile);
+    if (!select) return base::fail(std::move(select.error()));
+    for (std::size_t i = 0; i < place.size(); ++i) select->bind(static_cast<int>(i) + 1, place[i]);
+    const auto found = select->step();
+    if (found) continue;
+    if (sqlite.is_spent()) {
+      return malformed("finding one tile takes too long: the table of tiles has no index for it");
+    }
+    return base::fail(found.error());
+  }
+  return {};
 }
 
 // Every page is where it belongs, and is there once.
-Result<void> MbtilesDatabase::check_structure(Sqlite& sqlite) const {
+Result<void> MbtilesDatabase::check_structure(Sqlite& sqlite, const Abandoned& abandoned) const {
+  if (auto levels = pages_.check_levels(source_, sqlite.roots(), abandoned); !levels) return levels;
+  sqlite.allow(scan_steps(), abandoned);
   auto check = sqlite.prepare("PRAGMA quick_check(1)");
   if (!check) return base::fail(std::move(check.error()));
   const auto row = check->step();
@@ -193,7 +193,10 @@ Result<void> MbtilesDatabase::count_tiles(Sqlite& sqlite) {
   const auto row = counts->step();
   if (!row) return base::fail(row.error());
   info_.tiles = static_cast<std::uint64_t>(counts->number(0));
-  if (info_.tiles > limits_.entries) return malformed("there are more tiles than the limit allows");
+  if (info_.tiles > limits_.entries) {
+    return malformed("there are " + std::to_string(info_.tiles) +
+                     " tiles, more than the limit of " + std::to_string(limits_.entries));
+  }
   if (counts->number(3) != 0) {
     return malformed("a tile's zoom, column or row is no integer");
   }
@@ -225,19 +228,26 @@ Result<void> MbtilesDatabase::read_metadata(Sqlite& sqlite) {
     all.emplace_back(rows->text(0), rows->text(1));
     bytes += all.back().first.size() + all.back().second.size();
     if (all.size() > kMostMetadataRows || bytes > limits_.metadata_bytes) {
-      return malformed("there is more metadata than the limit allows");
+      return malformed("there is more metadata than the limit of " +
+                       std::to_string(limits_.metadata_bytes) + " bytes in " +
+                       std::to_string(kMostMetadataRows) + " rows");
     }
   }
   return apply_metadata(all, info_);
 }
 
-// What the tiles are compressed with, and what they are if the metadata does not say.
+// What the tiles are compressed with, and what they are if the metadata does not say. Writers may
+// leave tiles without bytes, which say nothing.
 Result<void> MbtilesDatabase::look_at_a_tile(Sqlite& sqlite) {
-  auto rows = sqlite.prepare("SELECT tile_data FROM tiles LIMIT 1");
+  auto rows = sqlite.prepare("SELECT tile_data FROM tiles WHERE length(tile_data) > 0 LIMIT 1");
   if (!rows) return base::fail(std::move(rows.error()));
   const auto row = rows->step();
   if (!row) return base::fail(row.error());
-  if (!*row) return malformed("there are no tiles");
+  if (!*row) {
+    // As the specification has it for vector tiles.
+    info_.compression = info_.type == TileType::Mvt ? Compression::Gzip : Compression::None;
+    return {};
+  }
   info_.compression = sniff_compression(rows->bytes(0));
   if (info_.type == TileType::Unknown) info_.type = sniff_type(rows->bytes(0));
   return {};
@@ -264,7 +274,8 @@ Result<std::optional<Tile>> MbtilesDatabase::find(Zxy at, const Abandoned& aband
   if (!row) return base::fail(row.error());
   std::optional<Tile> tile;
   if (*row && select.bytes(0).size() > limits_.tile_bytes) {
-    return malformed("the tile has more bytes than the limit allows");
+    return malformed("the tile has " + std::to_string(select.bytes(0).size()) +
+                     " bytes, more than the limit of " + std::to_string(limits_.tile_bytes));
   }
   if (*row && !select.bytes(0).empty()) {
     tile = Tile{copy_of(select.bytes(0)), sniff_compression(select.bytes(0))};
@@ -289,14 +300,16 @@ Result<std::vector<std::uint64_t>> MbtilesDatabase::tile_ids(const Abandoned& ab
       const auto row = rows->step();
       if (!row) return base::fail(row.error());
       if (!*row) break;
-      const auto zoom = static_cast<std::uint8_t>(rows->number(0));
-      const auto from_north = (std::int64_t{1} << zoom) - 1 - rows->number(2);
-      // Beside the zoom, where -1 is a very large number.
-      const auto id = tile_id({zoom, static_cast<std::uint32_t>(rows->number(1)),
-                               static_cast<std::uint32_t>(from_north)});
-      if (!id) continue;
+      const std::int64_t zoom = rows->number(0);
+      const std::int64_t column = rows->number(1);
+      const std::int64_t from_south = rows->number(2);
+      // An index may say other numbers than its table, and those were counted.
+      if (zoom < 0 || zoom > kDeepestZoom) return malformed("the tiles are not those counted");
+      const std::int64_t side = std::int64_t{1} << zoom;
+      if (column < 0 || column >= side || from_south < 0 || from_south >= side) continue;
       if (ids.size() == info_.tiles) return malformed("the tiles are not those counted");
-      ids.push_back(*id);
+      ids.push_back(*tile_id({static_cast<std::uint8_t>(zoom), static_cast<std::uint32_t>(column),
+                              static_cast<std::uint32_t>(side - 1 - from_south)}));
     }
   }
   borrowed.give_back();

@@ -15,6 +15,7 @@
 #include "pack/pack.h"
 #include "pack/source.h"
 #include "pack/sqlite.h"
+#include "pack/sqlite_pages.h"
 #include "platform/blocking.h"
 
 namespace ron::pack {
@@ -44,11 +45,12 @@ class MbtilesDatabase {
   struct Connection;
   class Borrowed;
 
-  MbtilesDatabase(std::shared_ptr<Source> source, Limits limits) noexcept;
+  MbtilesDatabase(std::shared_ptr<Source> source, Limits limits, SqlitePages pages) noexcept;
 
   base::Result<std::unique_ptr<Connection>> connect() const;
   base::Result<void> check(Connection& connection, const Abandoned& abandoned);
-  base::Result<void> check_structure(Sqlite& sqlite) const;
+  base::Result<void> check_lookup(Sqlite& sqlite, const Abandoned& abandoned) const;
+  base::Result<void> check_structure(Sqlite& sqlite, const Abandoned& abandoned) const;
   base::Result<void> count_tiles(Sqlite& sqlite);
   base::Result<void> read_metadata(Sqlite& sqlite);
   base::Result<void> look_at_a_tile(Sqlite& sqlite);
@@ -57,6 +59,7 @@ class MbtilesDatabase {
 
   std::shared_ptr<Source> source_;
   Limits limits_;
+  SqlitePages pages_;
   Info info_;
   std::array<std::atomic<Connection*>, kIdleConnections> idle_{};
 };

@@ -97,6 +97,21 @@ TEST(MbtilesPack, SendsATileThatIsNotCompressedAsItIs) {
   EXPECT_EQ((*tile)->compression, Compression::None);
 }
 
+TEST(MbtilesPack, TilesWithoutBytesSayNothingOfTheEncoding) {
+  Machine machine;
+  const std::string vector =
+      std::string(kPlainSchema) + "INSERT INTO metadata VALUES ('format','pbf');";
+  machine.write("/a.mbtiles",
+                mbtiles_of(vector + "INSERT INTO tiles VALUES (1,0,0,x''), (1,0,1,x'1f8b00');"));
+  const auto pack = machine.open("/a.mbtiles");
+  ASSERT_TRUE(pack.has_value()) << pack.error().message;
+  EXPECT_EQ((*pack)->info().compression, Compression::Gzip);
+  machine.write("/b.mbtiles", mbtiles_of(vector + "INSERT INTO tiles VALUES (1,0,0,x'');"));
+  const auto empty = machine.open("/b.mbtiles");
+  ASSERT_TRUE(empty.has_value()) << empty.error().message;
+  EXPECT_EQ((*empty)->info().compression, Compression::Gzip);
+}
+
 // As GDAL leaves them.
 TEST(MbtilesPack, TilesBesideTheMapAreNotThere) {
   Machine machine;
@@ -123,6 +138,63 @@ TEST(MbtilesPack, ATableWithoutAnIndexIsReadToItsEnd) {
   const auto pack = machine.open("/a.mbtiles");
   ASSERT_TRUE(pack.has_value()) << pack.error().message;
   EXPECT_EQ(text_of(machine.tile(*pack, {10, 999, 1023})), "999");
+}
+
+TEST(MbtilesPack, ADatabaseIsNotJudgedWhileChangesAreBesideIt) {
+  Machine machine;
+  machine.write("/a.mbtiles", mbtiles_of(std::string(kPlainSchema) +
+                                         "INSERT INTO tiles VALUES (0,0,0,x'1a0100');"));
+  for (const std::string beside : {"-wal", "-journal"}) {
+    machine.write("/a.mbtiles" + beside, "some pages");
+    const auto pack = machine.open("/a.mbtiles");
+    ASSERT_FALSE(pack.has_value());
+    EXPECT_EQ(pack.error().code, base::Code::Malformed);
+    EXPECT_EQ(pack.error().message,
+              "/a.mbtiles: it has changes that are not in the file yet but in its " + beside +
+                  "; close its writer");
+    machine.write("/a.mbtiles" + beside, "");
+    EXPECT_TRUE(machine.open("/a.mbtiles").has_value());
+  }
+  // As `PRAGMA journal_mode=PERSIST` leaves it.
+  machine.write("/a.mbtiles-journal", std::string(512, '\0'));
+  EXPECT_TRUE(machine.open("/a.mbtiles").has_value());
+}
+
+// Pages of 512 bytes, so that there are levels; a table that is its own index has one tree.
+TEST(MbtilesPack, MayHaveTreesOfManyLevels) {
+  Machine machine;
+  std::string sql =
+      "PRAGMA page_size=512; CREATE TABLE metadata (name text, value text);"
+      "CREATE TABLE tiles (zoom_level integer, tile_column integer, tile_row integer, "
+      "tile_data blob, PRIMARY KEY (zoom_level, tile_column, tile_row)) WITHOUT ROWID;"
+      "CREATE TABLE others (a text UNIQUE, b);";
+  for (int i = 0; i < 1000; ++i) {
+    const std::string n = std::to_string(i);
+    sql += "INSERT INTO tiles VALUES (10," + n + ",0,'" + n + "');";
+    sql += "INSERT INTO others VALUES (hex(zeroblob(90)) || " + n + ", zeroblob(900));";
+  }
+  machine.write("/a.mbtiles", mbtiles_of(sql));
+  const auto pack = machine.open("/a.mbtiles");
+  ASSERT_TRUE(pack.has_value()) << pack.error().message;
+  EXPECT_EQ(text_of(machine.tile(*pack, {10, 999, 1023})), "999");
+}
+
+// All packs of a process share what SQLite may take; idle connections are the first to go.
+TEST(MbtilesPack, KeepsNoConnectionWhileMemoryIsShort) {
+  Machine machine;
+  machine.write("/a.mbtiles", mbtiles_of(std::string(kPlainSchema) +
+                                         "INSERT INTO tiles VALUES (0,0,0,x'1a0100');"));
+  const std::int64_t none = sqlite3_memory_used();
+  const auto pack = machine.open("/a.mbtiles");
+  ASSERT_TRUE(pack.has_value()) << pack.error().message;
+  EXPECT_GT(sqlite3_memory_used(), none + 10'000) << "one is kept";
+  constexpr std::int64_t kOthers = Sqlite::kHeapBytes / 2 + 1;
+  void* const others = sqlite3_malloc64(kOthers);
+  ASSERT_NE(others, nullptr);
+  EXPECT_EQ(text_of(machine.tile(*pack, {0, 0, 0})), std::string("\x1a\x01\0", 3));
+  EXPECT_LT(sqlite3_memory_used(), none + kOthers + 10'000);
+  sqlite3_free(others);
+  EXPECT_EQ(text_of(machine.tile(*pack, {0, 0, 0})), std::string("\x1a\x01\0", 3));
 }
 
 }  // namespace

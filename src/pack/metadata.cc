@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "pack/compression.h"
+
 namespace ron::pack {
 namespace {
 
@@ -151,7 +153,7 @@ base::Result<void> apply_metadata(const MetadataRows& rows, Info& info) {
 
 TileType sniff_type(base::ByteView bytes) noexcept {
   const std::string_view text = base::as_text(bytes);
-  if (text.starts_with("\x1f\x8b")) return TileType::Mvt;
+  if (text.starts_with(kGzipMagic)) return TileType::Mvt;
   if (text.starts_with("\x89PNG")) return TileType::Png;
   if (text.starts_with("\xff\xd8\xff")) return TileType::Jpeg;
   if (text.starts_with("RIFF") && text.size() > 12 && text.substr(8, 4) == "WEBP") {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "pack/abandon.h"
+#include "pack/mbtiles_file.h"
 #include "pack/mbtiles_pack.h"
 #include "pack/pmtiles_pack.h"
 #include "pack/verified_file.h"
@@ -33,7 +34,7 @@ Result<PackPtr> open_verified(platform::BlockingPool& blocking,
   if (!read) return base::fail(std::move(read.error()));
   const std::string_view magic = base::as_text(head);
   if (magic.starts_with(kPmtilesMagic)) {
-    auto index = PmtilesIndex::load(*file, limits);
+    auto index = PmtilesIndex::load(*file, limits, abandoned);
     if (!index) return base::fail(std::move(index.error()));
     return std::make_shared<PmtilesPack>(file, std::move(*index));
   }
@@ -116,6 +117,8 @@ std::string_view name(Format format) noexcept {
 }
 
 Task<Result<PackPtr>> open(Place place, std::string path, Limits limits, Progress progress) {
+  const auto settled = co_await check_journals(place.disk, path);
+  if (!settled) co_return base::fail(named(path, settled.error()));
   auto file = co_await VerifiedFile::open(place, path, std::move(progress));
   if (!file) co_return base::fail(named(path, std::move(file.error())));
   const AbandonOnExit abandon;

@@ -85,7 +85,10 @@ Result<std::vector<PmtilesEntry>> parse_directory(base::ByteView bytes, std::uin
   if (count == 0) return malformed("it has no entries");
   // Each takes four numbers of at least a byte.
   if (count > in.left() / 4) return malformed("it has fewer entries than it says");
-  if (count > max_entries) return malformed("there are more entries than the limit allows");
+  if (count > max_entries) {
+    return malformed("it has " + std::to_string(count) + " entries, and of the limit " +
+                     std::to_string(max_entries) + " are left");
+  }
   std::vector<PmtilesEntry> entries(static_cast<std::size_t>(count));
   std::uint64_t id = 0;
   for (PmtilesEntry& entry : entries) {

@@ -37,16 +37,23 @@ Result<std::string> read_section(Source& source, Section section, Compression co
 // Goes through the directories in the order of their tiles.
 class PmtilesIndex::Walk {
  public:
-  Walk(PmtilesIndex& index, Source& source, const Limits& limits) noexcept
-      : index_(index), source_(source), limits_(limits) {}
+  Walk(PmtilesIndex& index, Source& source, const Limits& limits,
+       const Abandoned& abandoned) noexcept
+      : index_(index),
+        source_(source),
+        limits_(limits),
+        abandoned_(abandoned),
+        most_entries_(std::min(limits.entries, most_entries(index.header_.root.length +
+                                                            index.header_.leaves.length))) {}
 
   Result<void> directory(Section section, unsigned depth, std::uint64_t from) {
+    if (is_abandoned(abandoned_)) return base::fail(abandonment());
     const std::string what =
         depth == 0 ? "the root directory" : "the leaf directory of tile " + std::to_string(from);
     auto bytes = read_section(source_, section, index_.header_.internal_compression,
                               limits_.directory_bytes, what);
     if (!bytes) return base::fail(std::move(bytes.error()));
-    auto entries = parse_directory(base::as_bytes(*bytes), limits_.entries - seen_);
+    auto entries = parse_directory(base::as_bytes(*bytes), most_entries_ - seen_);
     if (!entries) {
       if (entries.error().code != Code::Malformed) return base::fail(std::move(entries.error()));
       return malformed(what + ": " + entries.error().message);
@@ -76,6 +83,9 @@ class PmtilesIndex::Walk {
     if (depth == kMaxDepth) {
       return malformed("directories lie more than 3 deep below the root");
     }
+    // One that is read twice, or in parts by two, would let a small file take very long.
+    leaf_bytes_ += entry.length;
+    if (leaf_bytes_ > leaves.length) return malformed("the leaf directories overlap");
     return directory({leaves.offset + entry.offset, entry.length}, depth + 1, entry.tile_id);
   }
 
@@ -111,12 +121,16 @@ class PmtilesIndex::Walk {
   PmtilesIndex& index_;
   Source& source_;
   const Limits& limits_;
-  std::uint64_t seen_ = 0;      // entries, those of leaves included
-  std::uint64_t next_ = 0;      // the first tile that may come now
-  std::uint64_t data_end_ = 0;  // of tile data, as far as it was used
+  const Abandoned& abandoned_;
+  const std::uint64_t most_entries_;
+  std::uint64_t leaf_bytes_ = 0;  // stored, of all leaves so far
+  std::uint64_t seen_ = 0;        // entries, those of leaves included
+  std::uint64_t next_ = 0;        // the first tile that may come now
+  std::uint64_t data_end_ = 0;    // of tile data, as far as it was used
 };
 
-Result<PmtilesIndex> PmtilesIndex::load(Source& source, const Limits& limits) {
+Result<PmtilesIndex> PmtilesIndex::load(Source& source, const Limits& limits,
+                                        const Abandoned& abandoned) {
   std::array<std::byte, kPmtilesHeaderBytes> first{};
   const auto head = std::span(first).first(std::min<std::size_t>(first.size(), source.size()));
   auto read = source.fill(0, head);
@@ -133,7 +147,7 @@ Result<PmtilesIndex> PmtilesIndex::load(Source& source, const Limits& limits) {
   if (!metadata) return base::fail(std::move(metadata.error()));
   if (!is_json_object(*metadata)) return malformed("the metadata is not a JSON object");
   index.metadata_ = std::move(*metadata);
-  Walk walk(index, source, limits);
+  Walk walk(index, source, limits, abandoned);
   auto walked = walk.directory(header->root, 0, 0);
   if (!walked) return base::fail(std::move(walked.error()));
   index.ids_.shrink_to_fit();

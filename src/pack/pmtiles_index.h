@@ -1,8 +1,9 @@
 // PmtilesIndex: what a PMTiles file says of itself, all of it checked, ready to be looked up.
 //
 // Loading walks every directory once and keeps the entries as one sorted array: a lookup touches no
-// file, and nothing that was not checked is ever followed. 24 bytes for each entry, at most
-// Limits::entries of them. Immutable; any thread.
+// file, and nothing that was not checked is ever followed. 24 bytes for each entry, of which there
+// are at most Limits::entries and no more than the stored bytes of the directories can honestly
+// hold. Each of those bytes is read once. Immutable; any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "pack/abandon.h"
 #include "pack/pack.h"
 #include "pack/pmtiles_directory.h"
 #include "pack/pmtiles_header.h"
@@ -23,9 +25,17 @@ class PmtilesIndex {
   // The root directory is at depth 0.
   static constexpr unsigned kMaxDepth = 3;
 
-  // Reads header, metadata and directories; blocks. Malformed with the reason, and whatever the
-  // source says.
-  static base::Result<PmtilesIndex> load(Source& source, const Limits& limits);
+  // Entries of directories of so many stored bytes: as many as gzip can pack into them, and some.
+  static constexpr std::uint64_t most_entries(std::uint64_t stored_bytes) noexcept {
+    constexpr std::uint64_t kEntriesAnyway = 65'536;
+    constexpr std::uint64_t kEntriesPerByte = 256;
+    return kEntriesAnyway + kEntriesPerByte * stored_bytes;
+  }
+
+  // Reads header, metadata and directories; blocks. Malformed with the reason, Canceled, and
+  // whatever the source says.
+  static base::Result<PmtilesIndex> load(Source& source, const Limits& limits,
+                                         const Abandoned& abandoned);
 
   [[nodiscard]] const PmtilesHeader& header() const noexcept { return header_; }
   // Everything but the hash of the file.

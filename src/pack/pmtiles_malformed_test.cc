@@ -2,6 +2,7 @@
 #include <functional>
 
 #include <gmock/gmock.h>
+#include <zstd.h>
 
 #include "pack/pmtiles_index.h"
 #include "pack/test_support.h"
@@ -86,6 +87,12 @@ Case in_byte(const char* name, const char* reason, std::size_t at, std::uint8_t 
 // A case of the root directory before it is compressed.
 Case in_root(const char* name, const char* reason, std::string bytes) {
   return {name, reason, [bytes](Parts& parts) { parts.root_bytes = bytes; }};
+}
+
+std::string zstd(const std::string& bytes) {
+  std::string out(ZSTD_compressBound(bytes.size()), '\0');
+  out.resize(ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), 3));
+  return out;
 }
 
 constexpr std::uint64_t kHuge = UINT64_MAX;
@@ -214,7 +221,7 @@ std::vector<Case> root_cases() {
       in_root("RootWithoutEntries", "the root directory: it has no entries", varints({0})),
       in_root("MoreEntriesThanBytes", "it has fewer entries than it says", varints({1000, 1, 1})),
       in_root("EndlessEntries", "it has fewer entries than it says", varints({kHuge, 1, 1, 1, 1})),
-      in_root("MoreEntriesThanAllowed", "there are more entries than the limit allows",
+      in_root("MoreEntriesThanAllowed", "it has 200 entries, and of the limit 100 are left",
               varints({200}) + std::string(800, '\1')),
       in_root("NumberOfElevenBytes", "a number has more than 64 bits", std::string(11, '\x80')),
       in_root("NumberOf65Bits", "a number has more than 64 bits",
@@ -277,12 +284,29 @@ std::vector<Case> tile_cases() {
            p.leaf[0].length = length;
            if (gzip(base::as_bytes(encode_directory(p.leaf))).size() == length) break;
          }
+         p.root[2].length = p.leaf[0].length;
+         p.spoil_leaf = [](std::string& leaf) { leaf.resize(1000); };
        }},
       {"TwoLeavesOfTheSameTiles", "is in another directory already",
        [](Parts& p) {
          const auto length =
              static_cast<std::uint32_t>(gzip(base::as_bytes(encode_directory(p.leaf))).size());
          p.root = {{4, 0, length, 0}, {5, 0, length, 0}};
+         p.spoil_leaf = [](std::string& leaf) { leaf.resize(1000); };
+       }},
+      {"LeafWithinALeaf", "the leaf directories overlap",
+       [](Parts& p) {
+         p.pack = zstd;
+         p.spoil_header = [](PmtilesHeader& h) { h.internal_compression = Compression::Zstd; };
+         // The first skips what the second is, which can be done any number of times.
+         const std::string second = zstd(encode_directory({{{9, 0, 3, 1}}}));
+         const std::string skip =
+             "\x50\x2a\x4d\x18" + std::string(1, char(second.size())) + std::string(3, '\0');
+         const std::string both = zstd(encode_directory(p.leaf)) + skip + second;
+         p.spoil_leaf = [both](std::string& leaf) { leaf = both; };
+         const auto all = static_cast<std::uint32_t>(both.size());
+         const auto last = static_cast<std::uint32_t>(second.size());
+         p.root = {{0, 0, 3, 1}, {5, 0, all, 0}, {9, all - last, last, 0}};
        }},
       {"TileBehindALeafThatHasIt", "is in another directory already",
        [](Parts& p) {
@@ -310,7 +334,7 @@ TEST_P(MalformedPmtiles, IsRefusedWithTheReason) {
   Parts parts;
   GetParam().spoil(parts);
   MemorySource source(parts.file());
-  const auto index = PmtilesIndex::load(source, kSmall);
+  const auto index = PmtilesIndex::load(source, kSmall, nullptr);
   ASSERT_FALSE(index.has_value());
   EXPECT_EQ(index.error().code, base::Code::Malformed);
   EXPECT_THAT(index.error().message, testing::HasSubstr(GetParam().reason));
@@ -321,11 +345,70 @@ INSTANTIATE_TEST_SUITE_P(All, MalformedPmtiles, testing::ValuesIn(all_cases()),
 TEST(MalformedPmtiles, AreSoundBeforeTheyAreSpoilt) {
   Parts parts;
   MemorySource source(parts.file());
-  const auto index = PmtilesIndex::load(source, kSmall);
+  const auto index = PmtilesIndex::load(source, kSmall, nullptr);
   ASSERT_TRUE(index.has_value()) << index.error().message;
   EXPECT_EQ(index->entries(), 4U);
   EXPECT_EQ(index->info().tiles, 5U);
   EXPECT_EQ(index->info().contents, 3U);
+}
+
+// Work that nobody waits for ends by itself, between two directories.
+TEST(MalformedPmtiles, EndWhenTheyAreAbandoned) {
+  // Reading the leaf is when its caller goes.
+  class LeftAtTheLeaf final : public Source {
+   public:
+    LeftAtTheLeaf(std::string bytes, std::uint64_t leaves, Abandoned abandoned)
+        : inner_(std::move(bytes)), leaves_(leaves), abandoned_(std::move(abandoned)) {}
+    [[nodiscard]] std::uint64_t size() const noexcept override { return inner_.size(); }
+    base::Result<void> fill(std::uint64_t offset, base::MutableBytes into) override {
+      if (offset >= leaves_) {
+        EXPECT_FALSE(is_abandoned(abandoned_)) << "another leaf is read";
+        abandoned_->store(true);
+      }
+      return inner_.fill(offset, into);
+    }
+
+   private:
+    MemorySource inner_;
+    std::uint64_t leaves_;
+    Abandoned abandoned_;
+  };
+  Parts parts;
+  const std::string second = gzip(base::as_bytes(encode_directory({{{9, 0, 3, 1}}})));
+  const auto length =
+      static_cast<std::uint32_t>(gzip(base::as_bytes(encode_directory(parts.leaf))).size());
+  parts.root = {
+      {0, 0, 3, 1}, {5, 0, length, 0}, {9, length, static_cast<std::uint32_t>(second.size()), 0}};
+  parts.spoil_leaf = [&second](std::string& leaf) { leaf += second; };
+  const std::string bytes = parts.file();
+  MemorySource whole(bytes);
+  ASSERT_TRUE(PmtilesIndex::load(whole, kSmall, nullptr).has_value());
+  const auto abandoned = std::make_shared<std::atomic<bool>>(false);
+  LeftAtTheLeaf source(bytes, parts.header.leaves.offset, abandoned);
+  const auto index = PmtilesIndex::load(source, kSmall, abandoned);
+  ASSERT_FALSE(index.has_value());
+  EXPECT_EQ(index.error().code, base::Code::Canceled);
+}
+
+// Columns of one number compress to nothing, and each entry takes memory.
+TEST(MalformedPmtiles, HaveNoMoreEntriesThanTheirBytesCanHold) {
+  constexpr std::size_t kEntries = 300'000;
+  Parts parts;
+  parts.root_bytes = varints({kEntries}) + std::string(4 * kEntries, '\1');
+  const std::string as_gzip = parts.file();
+  ASSERT_LE(kEntries,
+            PmtilesIndex::most_entries(parts.header.root.length + parts.header.leaves.length));
+  MemorySource honest(as_gzip);
+  const auto index = PmtilesIndex::load(honest, {}, nullptr);
+  ASSERT_TRUE(index.has_value()) << index.error().message;
+  EXPECT_EQ(index->entries(), kEntries);
+  parts.pack = zstd;
+  parts.spoil_header = [](PmtilesHeader& h) { h.internal_compression = Compression::Zstd; };
+  MemorySource hostile(parts.file());
+  const auto refused = PmtilesIndex::load(hostile, {}, nullptr);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message,
+              testing::HasSubstr("the root directory: it has 300000 entries, and of the limit"));
 }
 
 // Whatever the bytes, nothing worse than a refusal.
@@ -339,7 +422,7 @@ TEST(MalformedPmtiles, OfAnyTwoBytesChangedNeverCrash) {
       bytes[random.below(bytes.size())] = static_cast<char>(random.next());
     }
     MemorySource source(bytes);
-    const auto index = PmtilesIndex::load(source, kSmall);
+    const auto index = PmtilesIndex::load(source, kSmall, nullptr);
     if (!index) continue;
     for (std::uint64_t id = 0; id < 8; ++id) {
       const auto place = index->find(id);

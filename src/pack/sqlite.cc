@@ -115,9 +115,12 @@ Result<void> Sqlite::read_schema() {
     const auto row = rows->step();
     if (!row) return base::fail(row.error());
     if (!*row) return {};
+    // Whatever the row says it is, since SQLite looks at the number alone.
+    const std::int64_t root = rows->number(2);
+    if (root != 0) roots_.push_back(static_cast<std::uint32_t>(root));
     const std::string_view type = rows->text(0);
     if (type != "table" && type != "view") continue;
-    if (type == "table" && rows->number(2) == 0) {
+    if (type == "table" && root == 0) {
       return malformed("the database has a virtual table, " + std::string(rows->text(1)));
     }
     if (tables_.size() == kMostTables) return malformed("the database has too many tables");
@@ -143,6 +146,8 @@ Result<void> Sqlite::check_columns() {
   return {};
 }
 
+bool Sqlite::is_short_of_memory() noexcept { return sqlite3_memory_used() > kHeapBytes / 2; }
+
 void Sqlite::allow(std::uint64_t steps, Abandoned abandoned) noexcept {
   steps_left_ = steps;
   abandoned_ = std::move(abandoned);
@@ -150,7 +155,7 @@ void Sqlite::allow(std::uint64_t steps, Abandoned abandoned) noexcept {
 
 int Sqlite::on_progress(void* self) noexcept {
   auto& connection = *static_cast<Sqlite*>(self);
-  if (connection.abandoned_ && connection.abandoned_->load(std::memory_order_relaxed)) return 1;
+  if (is_abandoned(connection.abandoned_)) return 1;
   if (connection.steps_left_ < kLookEvery) {
     connection.steps_left_ = 0;
     return 1;
@@ -190,7 +195,7 @@ base::Error Sqlite::why(int code) const {
   if (files_ && files_->failure) return *files_->failure;
   switch (code & 0xff) {
     case SQLITE_INTERRUPT:
-      if (steps_left_ != 0) return {Code::Canceled, "nobody waits for it any more"};
+      if (!is_spent()) return abandonment();
       return {Code::Malformed, "the database makes us work too long"};
     case SQLITE_NOMEM:
       return {Code::Busy, "the database needs more memory than is allowed"};

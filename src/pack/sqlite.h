@@ -10,16 +10,17 @@
 // One thread at a time, and one that may block. The source outlives it.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "pack/abandon.h"
 #include "pack/source.h"
 
 struct sqlite3;
@@ -28,9 +29,6 @@ struct sqlite3_stmt;
 namespace ron::pack {
 
 struct SqliteFiles;
-
-// Set when nobody waits for the answer any more.
-using Abandoned = std::shared_ptr<std::atomic<bool>>;
 
 class Sqlite {
  public:
@@ -50,12 +48,20 @@ class Sqlite {
   Sqlite& operator=(const Sqlite&) = delete;
   ~Sqlite();
 
+  // Whether all connections together have taken half of what they may.
+  static bool is_short_of_memory() noexcept;
+
   // What the statements that follow may take, counted in instructions of SQLite's machine.
   void allow(std::uint64_t steps, Abandoned abandoned) noexcept;
+
+  // Whether those steps are used up.
+  [[nodiscard]] bool is_spent() const noexcept { return steps_left_ == 0; }
 
   [[nodiscard]] bool has(std::string_view table_or_view) const {
     return tables_.contains(table_or_view);
   }
+  // The pages that the trees of tables and indexes begin at.
+  [[nodiscard]] const std::vector<std::uint32_t>& roots() const noexcept { return roots_; }
 
   // One statement, which ends before the connection does.
   class Statement {
@@ -87,6 +93,8 @@ class Sqlite {
   base::Result<Statement> prepare(std::string_view sql);
 
  private:
+  static constexpr std::uint32_t kSchemaRoot = 1;
+
   Sqlite();
   base::Result<void> connect(std::shared_ptr<Source> source, std::uint64_t value_bytes);
   base::Result<void> read_schema();
@@ -100,6 +108,7 @@ class Sqlite {
   std::unique_ptr<SqliteFiles> files_;  // outlives the connection
   sqlite3* db_ = nullptr;
   std::set<std::string, std::less<>> tables_;  // and views
+  std::vector<std::uint32_t> roots_{kSchemaRoot};
   bool schema_is_read_ = false;
   std::uint64_t steps_left_ = 0;
   Abandoned abandoned_;

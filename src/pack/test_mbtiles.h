@@ -1,6 +1,7 @@
 // For the tests of this folder: MBTiles made by SQLite itself, from SQL, in memory.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -38,6 +39,29 @@ inline std::string mbtiles_of(const std::string& sql) {
   sqlite3_free(data);
   sqlite3_close(db);
   return out;
+}
+
+// The database with a tree of so many levels: that of the table which was made last, whose root is
+// its last page. All but the lowest page have no cells, and one child.
+inline std::string with_levels(std::string database, std::uint32_t levels) {
+  constexpr std::size_t kCountAt = 28;  // of pages, in the header
+  const auto number = [](std::uint32_t value, unsigned bytes) {
+    std::string out;
+    while (bytes > 0) out.push_back(static_cast<char>(value >> (8 * --bytes)));
+    return out;
+  };
+  const std::uint32_t page =
+      static_cast<std::uint8_t>(database[16]) * 256U + static_cast<std::uint8_t>(database[17]);
+  const auto root = static_cast<std::uint32_t>(database.size() / page);
+  const std::string leaf = database.substr(database.size() - page);
+  database.resize(database.size() - page);
+  for (std::uint32_t child = root + 1; child < root + levels; ++child) {
+    const std::string above =
+        std::string("\5\0\0\0\0", 5) + number(page, 2) + std::string(1, '\0') + number(child, 4);
+    database += above + std::string(page - above.size(), '\0');
+  }
+  database += leaf;
+  return database.replace(kCountAt, 4, number(root + levels - 1, 4));
 }
 
 }  // namespace ron::pack::test

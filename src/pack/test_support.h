@@ -57,7 +57,11 @@ struct Machine {
   }
   // In place of what is there, under the same name and in the same file.
   void write(const std::string& path, std::string_view bytes) {
-    run(write_file(&node.disk(), path, std::string(bytes)));
+    run(write_file(&node.disk(), path, 0, std::string(bytes), true));
+  }
+  // Some bytes of it.
+  void change(const std::string& path, std::uint64_t offset, std::string_view bytes) {
+    run(write_file(&node.disk(), path, offset, std::string(bytes), false));
   }
   base::Result<PackPtr> open(const std::string& path, Limits limits = {}) {
     base::Result<PackPtr> out;
@@ -81,14 +85,16 @@ struct Machine {
 
  private:
   static platform::Task<void> write_file(platform::Disk* disk, std::string path,
-                                         std::string bytes) {
+                                         std::uint64_t offset, std::string bytes, bool is_all) {
     auto file = co_await disk->open(path, {.mode = platform::OpenMode::CreateOrOpen});
     EXPECT_TRUE(file.has_value());
-    const auto cut = co_await (*file)->truncate(0);
-    EXPECT_TRUE(cut.has_value());
+    if (is_all) {
+      const auto cut = co_await (*file)->truncate(0);
+      EXPECT_TRUE(cut.has_value());
+    }
     base::Buffer buffer(bytes.size());
     std::memcpy(buffer.data(), bytes.data(), bytes.size());
-    const auto written = co_await (*file)->write_at(0, std::move(buffer));
+    const auto written = co_await (*file)->write_at(offset, std::move(buffer));
     EXPECT_TRUE(written.has_value());
   }
   static platform::Task<void> open_into(Place place, std::string path, Limits limits,

@@ -25,6 +25,10 @@ std::uint64_t length_of(b3::GroupRange range, std::uint64_t bytes) noexcept {
          b3::group_offset(range.first);
 }
 
+std::unexpected<base::Error> changed_meanwhile() {
+  return base::fail(Code::Malformed, "the file was changed while it was read");
+}
+
 }  // namespace
 
 VerifiedFile::VerifiedFile(std::unique_ptr<platform::File> file, std::string path,
@@ -39,22 +43,24 @@ std::unexpected<base::Error> VerifiedFile::changed() const {
 
 Task<Result<std::shared_ptr<VerifiedFile>>> VerifiedFile::open(Place place, std::string path,
                                                                Progress progress) {
+  const auto before = co_await place.disk->version(path);
+  if (!before) co_return base::fail(before.error());
   auto file = co_await place.disk->open(path, {});
   if (!file) co_return base::fail(std::move(file.error()));
-  const auto bytes = co_await (*file)->size();
-  if (!bytes) co_return base::fail(bytes.error());
-  if (*bytes == 0) co_return base::fail(Code::Malformed, "the file is empty");
-  const std::shared_ptr<VerifiedFile> made(
-      new VerifiedFile(std::move(*file), std::move(path), *bytes));
-  const std::uint64_t groups = b3::group_count(*bytes);
+  const std::uint64_t bytes = before->bytes;
+  if (bytes == 0) co_return base::fail(Code::Malformed, "the file is empty");
+  const std::shared_ptr<VerifiedFile> made(new VerifiedFile(std::move(*file), path, bytes));
+  const std::uint64_t groups = b3::group_count(bytes);
   for (std::uint64_t first = 0; first < groups; first += kSliceGroups) {
     const std::uint64_t count = std::min(kSliceGroups, groups - first);
     auto hashed = co_await place.blocking->run(
         [made, first, count] { return made->hash_slice(first, count); });
     if (!hashed) co_return base::fail(std::move(hashed.error()));
     if (!*hashed) co_return base::fail(std::move(hashed->error()));
-    if (progress) progress(std::min(*bytes, b3::group_offset(first + count)), *bytes);
+    if (progress) progress(std::min(bytes, b3::group_offset(first + count)), bytes);
   }
+  const auto after = co_await place.disk->version(std::move(path));
+  if (!after || *after != *before) co_return changed_meanwhile();
   auto finished = made->finish_hash();
   if (!finished) co_return base::fail(std::move(finished.error()));
   co_return made;
@@ -64,7 +70,7 @@ Result<void> VerifiedFile::hash_slice(std::uint64_t first, std::uint64_t groups)
   base::Buffer slice(static_cast<std::size_t>(length_of({first, groups}, bytes_)));
   const auto got = file_->read_blocking(b3::group_offset(first), slice.span());
   if (!got) return base::fail(got.error());
-  if (*got != slice.size()) return changed();
+  if (*got != slice.size()) return changed_meanwhile();
   if (values_.size() == 1) {
     hash_ = b3::hash(slice.view());
     values_[0].bytes = hash_.digest();
@@ -116,7 +122,7 @@ Task<Result<base::Buffer>> VerifiedFile::read_groups(b3::GroupRange range,
 Task<Result<base::Buffer>> VerifiedFile::read(std::uint64_t offset, std::uint64_t length,
                                               runtime::Deadline deadline) {
   assert(offset <= bytes_ && length <= bytes_ - offset);
-  base::Buffer out(static_cast<std::size_t>(length));
+  base::Buffer out;
   for (std::uint64_t done = 0; done < length;) {
     if (runtime::turn_is_over()) co_await platform::Yield();
     if (done > 0 && deadline.passed()) {
@@ -133,6 +139,7 @@ Task<Result<base::Buffer>> VerifiedFile::read(std::uint64_t offset, std::uint64_
       groups->resize(static_cast<std::size_t>(taken));
       co_return std::move(*groups);
     }
+    if (done == 0) out = base::Buffer(static_cast<std::size_t>(length));
     std::memcpy(out.data() + done, groups->data() + skipped, static_cast<std::size_t>(taken));
     done += taken;
   }

@@ -27,10 +27,11 @@ namespace ron::pack {
 
 class VerifiedFile final : public Source {
  public:
-  // What one read() returns at most.
+  // What is read of the file at once, and what read_some() returns at most.
   static constexpr std::size_t kReadBytes = base::limits::kPartBytes;
 
-  // Errors of Disk and File; Malformed when the file is empty or changes its length meanwhile.
+  // Errors of Disk and File; Malformed when the file is empty, or is changed or replaced meanwhile,
+  // as far as the disk can tell: whoever begins again when it has settled has one state of it.
   // Cancel-safe: yes; a slice that is being hashed is finished and dropped.
   static platform::Task<base::Result<std::shared_ptr<VerifiedFile>>> open(Place place,
                                                                           std::string path,

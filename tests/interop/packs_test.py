@@ -38,9 +38,18 @@ def install_client():
     os.makedirs(OPTIONS.work, exist_ok=True)
     for name in ("package.json", "package-lock.json", "read.mjs"):
         shutil.copy(os.path.join(OPTIONS.client, name), OPTIONS.work)
-    if not os.path.isdir(os.path.join(OPTIONS.work, "node_modules", "@mapbox", "mbtiles")):
-        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent"], cwd=OPTIONS.work,
-                       check=True)
+    # Written when everything is there, with what it is: an installation that was cut off, or is of
+    # other versions, is made again.
+    stamp = os.path.join(OPTIONS.work, "installed")
+    with open(os.path.join(OPTIONS.work, "package-lock.json"), "rb") as file:
+        wanted = hashlib.sha256(file.read()).hexdigest()
+    if os.path.exists(stamp):
+        with open(stamp, encoding="ascii") as file:
+            if file.read() == wanted:
+                return
+    subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--silent"], cwd=OPTIONS.work, check=True)
+    with open(stamp, "w", encoding="ascii") as file:
+        file.write(wanted)
 
 
 def node(*arguments):

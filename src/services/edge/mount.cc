@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pack/compression.h"
 #include "services/edge/tilejson.h"
 
 namespace ron::edge {
@@ -45,21 +46,6 @@ bool is_pack_name(std::string_view name) noexcept {
   };
   return !name.empty() && name.size() <= kPackNameBytes && name.front() != '.' &&
          std::ranges::all_of(name, is_fine);
-}
-
-http::Coding coding_of(pack::Compression compression) noexcept {
-  switch (compression) {
-    case pack::Compression::Gzip:
-      return http::Coding::Gzip;
-    case pack::Compression::Brotli:
-      return http::Coding::Brotli;
-    case pack::Compression::Zstd:
-      return http::Coding::Zstd;
-    case pack::Compression::None:
-    case pack::Compression::Unknown:
-      break;
-  }
-  return http::Coding::Identity;
 }
 
 Mount::Mount(MountOrder ordered, pack::PackPtr opened, std::uint64_t own_generation,

@@ -42,8 +42,6 @@ bool is_pack_name(std::string_view name) noexcept;
 // asking again costs no bytes.
 inline constexpr std::string_view kTileCaching = "public, max-age=300, must-revalidate";
 
-http::Coding coding_of(pack::Compression compression) noexcept;
-
 struct Mount {
   Mount(MountOrder ordered, pack::PackPtr opened, std::uint64_t own_generation,
         platform::SendArena& arena);

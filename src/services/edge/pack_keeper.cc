@@ -149,7 +149,7 @@ Task<void> PackKeeper::follow(MountOrder order, runtime::Shutdown shutdown) {
   const bool was_refused = entry != nullptr && !entry->error.empty() && entry->tried == *version;
   if (was_refused || is_being_written(order, *version)) co_return;
   const Packs::Opening opening(packs_, order);
-  auto verified = co_await packs_.verify(order.path, *version, std::move(shutdown));
+  auto verified = co_await packs_.verify(order.path, std::move(shutdown));
   if (!verified) {
     packs_.refuse(order, *version, verified.error(), Packs::Refused::Kept, {});
     co_return;

@@ -148,7 +148,7 @@ Task<Result<PackAdded>> PackOrders::do_add(MountOrder order, Operator by,
     co_return PackAdded{there->mount, false};
   }
   const Packs::Opening opening(packs_, order);
-  auto verified = co_await packs_.verify(order.path, *version, std::move(shutdown));
+  auto verified = co_await packs_.verify(order.path, std::move(shutdown));
   if (!verified) co_return refuse(std::move(verified.error()));
   const Result<> kept = co_await book_.set(order.name, print(order));
   if (!kept) co_return refuse(kept.error());

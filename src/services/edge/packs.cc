@@ -68,9 +68,8 @@ void Packs::tell(EventKind kind, const std::string& name, std::string detail, co
                        .corr_id = by.corr_id});
 }
 
-Task<Result<pack::PackPtr>> Packs::verify(std::string path, platform::FileVersion version,
-                                          runtime::Shutdown shutdown) {
-  runtime::Background<Result<pack::PackPtr>> opening(opener_(path));
+Task<Result<pack::PackPtr>> Packs::verify(std::string path, runtime::Shutdown shutdown) {
+  runtime::Background<Result<pack::PackPtr>> opening(opener_(std::move(path)));
   if (!opening.done()) {
     const runtime::First first = co_await runtime::wait_either(
         opening.finished(), runtime::StopOp{std::move(shutdown)}, runtime::Deadline());
@@ -78,13 +77,7 @@ Task<Result<pack::PackPtr>> Packs::verify(std::string path, platform::FileVersio
       co_return fail(Code::Canceled, "the server stops before the pack is verified");
     }
   }
-  Result<pack::PackPtr> opened = opening.take();
-  if (!opened) co_return opened;
-  const auto now = co_await parts_.host.disk.version(path);
-  if (!now || *now != version) {
-    co_return fail(Code::Malformed, path + " was changed while it was verified");
-  }
-  co_return opened;
+  co_return opening.take();
 }
 
 // Metadata may be megabytes of JSON: not on a core.

@@ -82,9 +82,7 @@ class Packs {
 
   // Opens a file and verifies all of it. Malformed with the reason; Canceled when a stop came
   // first. Cancel-safe.
-  platform::Task<base::Result<pack::PackPtr>> verify(std::string path,
-                                                     platform::FileVersion version,
-                                                     runtime::Shutdown shutdown);
+  platform::Task<base::Result<pack::PackPtr>> verify(std::string path, runtime::Shutdown shutdown);
   // Makes what verify() gave the pack of its name; answers that have begun keep the one before.
   // Cancel-safe.
   platform::Task<base::Result<MountPtr>> mount(MountOrder order, pack::PackPtr verified,

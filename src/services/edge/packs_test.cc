@@ -144,21 +144,6 @@ TEST_F(PacksTest, AFileThatGoesAwayIsServedAsLongAsItIsConfigured) {
   EXPECT_EQ(get(kTile).status, 404);
 }
 
-TEST_F(PacksTest, AFileThatChangesWhileItIsVerifiedIsNotMounted) {
-  write("/maps", "world.pmtiles", "one");
-  opening_takes = 1s;
-  start({}, "");
-  client_->send(
-      "POST /admin/packs HTTP/1.1\r\nHost: x\r\nContent-Length: 45\r\n\r\n"
-      R"({"name":"world","path":"/maps/world.pmtiles"})");
-  world_.run_for(500ms);
-  write("/maps", "world.pmtiles", "two");
-  const Answer answer = client_->answer(http::Method::Post);
-  EXPECT_EQ(answer.status, 400);
-  EXPECT_NE(answer.body.find("changed while"), std::string::npos) << answer.body;
-  EXPECT_EQ(state_of("world"), "unknown");
-}
-
 TEST_F(PacksTest, ADirectoryIsFollowed) {
   write("/packs", "a.pmtiles", "first");
   write("/packs", "README.txt", "not a pack");

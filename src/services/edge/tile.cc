@@ -7,6 +7,7 @@
 
 #include "b3/hash.h"
 #include "base/limits.h"
+#include "pack/compression.h"
 #include "platform/wait.h"
 #include "runtime/deadline.h"
 #include "runtime/waiting.h"
