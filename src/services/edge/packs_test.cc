@@ -115,6 +115,20 @@ TEST_F(PacksTest, ABadConfiguredPackDoesNotStopTheOthers) {
   EXPECT_EQ(get(kTile).body, "one 2/1/0");
 }
 
+TEST_F(PacksTest, NobodyWaitsForALargePackToBeReady) {
+  write("/maps", "world.pmtiles", "one");
+  opening_takes = 10min;
+  run_core({"edge.workers=4"}, kWorld);
+  world_.run_for(30s);
+  const kit::Readiness state = core_->readiness();
+  EXPECT_TRUE(state.ready && state.write_ready);
+  EXPECT_TRUE(state.degraded);
+  EXPECT_EQ(state.missing, std::vector<std::string>{"pack world is being verified"});
+  EXPECT_EQ(get(kTile).status, 503);
+  world_.run_for(10min);
+  EXPECT_EQ(state_of("world"), "mounted");
+}
+
 TEST_F(PacksTest, ARefusedPackIsTriedAgainWhenItsFileChanges) {
   write("/maps", "world.pmtiles", "bad: cut short");
   start({}, kWorld);

@@ -114,6 +114,11 @@ class EdgePacks : public ::testing::Test {
   ~EdgePacks() override { stop(); }
 
   void start(const Flags& flags = {}, const std::string& file = "") {
+    run_core(flags, file);
+    ASSERT_EQ(world_.run_until([&] { return core_->packs().is_settled(); }, 1min), kDone);
+  }
+  // The same, and packs are verified later.
+  void run_core(const Flags& flags, const std::string& file) {
     stop();
     shutdown_ = runtime::Shutdown();
     settings_ = load(flags, file);
@@ -133,11 +138,10 @@ class EdgePacks : public ::testing::Test {
     add_routes(server_->router, *core_);
     add_pack_admin_routes(server_->router, *core_);
     endpoint_ = server_->start();
-    for (int i = 0; i < 4; ++i) add_task(core_->loader().work(shutdown_));
+    for (int i = 0; i < 4; ++i) add_task(core_->work(shutdown_));
     add_task(core_->pack_keeper().keep(shutdown_));
     add_task(core_->pack_orders().work(shutdown_));
     client_ = std::make_unique<http::test::RawClient>(world_, peer_, endpoint_);
-    ASSERT_EQ(world_.run_until([&] { return core_->packs().is_settled(); }, 1min), kDone);
   }
   // As a process that stops: what is on disk stays.
   void stop() {
