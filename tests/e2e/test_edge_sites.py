@@ -490,7 +490,8 @@ class Moving(Case):
         self.shows(server, "s", b"one")
         self.assertEqual(server.fetch("/edge/sites/s/new.html").status, 404)
         self.assertEqual(server.sites()["s"]["version"], 3)
-        self.assertEqual(server.fetch("/edge/sites/pinned/").body, b"one")
+        pinned = server.fetch("/edge/sites/pinned/")
+        self.assertEqual((pinned.body, pinned.get("Cache-Control")), (b"one", FOREVER))
 
     def test_what_cannot_be_shown_leaves_what_is_shown(self):
         server = self.start({"sites_refresh": "50ms"})

@@ -79,6 +79,7 @@ class TestStorage final : public storage_api::StorageApi {
                                                      runtime::Deadline) override {
     ++opened[id.text()];
     if (takes > 0ms) co_await runtime::sleep_for(takes);
+    if (slow.contains(id.text())) co_await runtime::sleep_for(slow.at(id.text()));
     const auto found = objects.find(id.text());
     if (found == objects.end()) co_return base::fail(base::Code::NotFound, "no such object");
     storage_api::ObjectStream stream;
@@ -116,7 +117,8 @@ class TestStorage final : public storage_api::StorageApi {
   std::unique_ptr<storage_api::Changes> listen() override { return nullptr; }
 
   std::map<std::string, std::string> objects;
-  std::map<std::string, int> opened;  // how often, by address
+  std::map<std::string, int> opened;           // how often, by address
+  std::map<std::string, base::Duration> slow;  // how slow, by address
   base::Duration takes = 0ms;
 
  private:
