@@ -15,7 +15,8 @@ using base::Code;
 using platform::Task;
 
 constexpr std::chrono::seconds kLookEvery{2};
-constexpr runtime::Backoff kRetry{.base = kLookEvery, .cap = std::chrono::minutes(1)};
+// Trying may mean to read all of a large file.
+constexpr runtime::Backoff kRetry{.base = kLookEvery, .cap = std::chrono::minutes(5)};
 constexpr std::array<std::string_view, 2> kExtensions = {".pmtiles", ".mbtiles"};
 
 // `world` of `world.pmtiles`; empty: it is no pack.

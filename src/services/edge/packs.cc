@@ -1,6 +1,7 @@
 #include "services/edge/packs.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "runtime/background.h"
@@ -87,6 +88,19 @@ Task<Result<pack::PackPtr>> Packs::verify(std::string path, platform::FileVersio
   co_return opened;
 }
 
+// Besides what it takes the place of.
+Result<> Packs::check_room(const std::string& name, const pack::Info& info) const {
+  std::uint64_t bytes = info.memory_bytes;
+  const PackTablePtr now = table();
+  for (const auto& [other, entry] : now->packs) {
+    if (other != name && entry.mount) bytes += entry.mount->info().memory_bytes;
+  }
+  if (bytes <= kMostIndexBytes) return {};
+  return fail(base::Error(Code::Quota, "the indexes of all packs take too much memory")
+                  .with("bytes", std::to_string(bytes))
+                  .with("limit", std::to_string(kMostIndexBytes)));
+}
+
 // Metadata may be megabytes of JSON: not on a core.
 Task<Result<MountPtr>> Packs::mount(const Opening* opening, pack::PackPtr verified,
                                     platform::FileVersion version, Operator by) {
@@ -101,6 +115,8 @@ Task<Result<MountPtr>> Packs::mount(const Opening* opening, pack::PackPtr verifi
   if (!opening->is_wanted()) {
     co_return fail(Code::Canceled, "the pack was removed or replaced while it was verified");
   }
+  const Result<> fits = check_room(order.name, verified->info());
+  if (!fits) co_return fail(fits.error());
   PackTable next = *table();
   next.packs[order.name] = {.order = order, .mount = *made, .mounted = version, .tried = version};
   publish(std::move(next));

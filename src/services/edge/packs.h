@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/units.h"
 #include "http/decode_guard.h"
 #include "platform/disk.h"
 #include "platform/task.h"
@@ -68,6 +69,8 @@ class Packs {
  public:
   // Under all names, whoever ordered them.
   static constexpr std::size_t kMost = 1024;
+  // Of what is kept of all of them together, in memory.
+  static constexpr std::uint64_t kMostIndexBytes = 2 * base::kGiB;
 
   // `opener` is for tests; none: pack::open.
   explicit Packs(EdgeParts parts, PackOpener opener = {});
@@ -105,7 +108,8 @@ class Packs {
     const std::uint64_t number_;
   };
   // Makes what verify() gave the pack of its name; answers that have begun keep the one before.
-  // Canceled when it is not wanted any more. Cancel-safe.
+  // Quota when there is no room for what is kept of it, Canceled when it is not wanted any more.
+  // Cancel-safe.
   platform::Task<base::Result<MountPtr>> mount(const Opening* opening, pack::PackPtr verified,
                                                platform::FileVersion version, Operator by);
   // What is mounted is what is wanted: perhaps with other options, and nothing is wrong with it.
@@ -128,6 +132,7 @@ class Packs {
   void count(TileOutcome outcome) noexcept { outcomes_[static_cast<std::size_t>(outcome)]->add(); }
 
  private:
+  [[nodiscard]] base::Result<> check_room(const std::string& name, const pack::Info& info) const;
   void publish(PackTable next);
   void tell(EventKind kind, const std::string& name, std::string detail, const Operator& by,
             std::uint64_t bytes = 0);

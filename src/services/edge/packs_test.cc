@@ -343,6 +343,18 @@ TEST_F(PacksTest, APackThatDoesNotVerifyIsRefusedWithItsReason) {
   }
 }
 
+TEST_F(PacksTest, TheMemoryOfAllTogetherIsBounded) {
+  prepare = [](TestPack& pack) { pack.info_.memory_bytes = Packs::kMostIndexBytes / 2 + 1; };
+  write("/maps", "a.pmtiles", "one");
+  write("/maps", "b.pmtiles", "two");
+  start();
+  ASSERT_EQ(add_pack("a", "/maps/a.pmtiles").status, 201);
+  const Answer refused = add_pack("b", "/maps/b.pmtiles");
+  EXPECT_NE(refused.body.find("\"Quota\""), std::string::npos) << refused.body;
+  EXPECT_EQ(state_of("b"), "unknown");
+  EXPECT_EQ(add_pack("a", "/maps/b.pmtiles").status, 200) << "in place of the other";
+}
+
 TEST_F(PacksTest, NamesOfTheConfigurationAndTheDirectoryAreNotForOperators) {
   write("/maps", "world.pmtiles", "one");
   write("/packs", "a.pmtiles", "first");

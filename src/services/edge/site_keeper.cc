@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/limits.h"
 #include "runtime/backoff.h"
 #include "runtime/wait_either.h"
 #include "runtime/waiting.h"
@@ -190,8 +191,14 @@ Task<Result<SiteKeeper::Draft>> SiteKeeper::read(std::string target, SitePtr kno
 }
 
 Task<Result<SiteTreePtr>> SiteKeeper::read_tree(base::ObjectId address) {
-  auto bytes = co_await read_at_most(parts_.origin, address, SiteTree::kMostManifestBytes,
-                                     Deadline::in(kReadTime));
+  const Deadline deadline = Deadline::in(kReadTime);
+  runtime::Semaphore::Permit place;  // of a large one, until its tree is made
+  auto bytes = co_await read_at_most(parts_.origin, address, base::limits::kDecodedBytes, deadline);
+  if (!bytes && bytes.error().code == Code::BodyCap) {
+    place = co_await large_manifests_.acquire(deadline);
+    if (!place) co_return fail(Code::Busy, "too many large manifests are being read");
+    bytes = co_await read_at_most(parts_.origin, address, SiteTree::kMostManifestBytes, deadline);
+  }
   if (!bytes && bytes.error().code == Code::BodyCap) {
     co_return fail(Code::Malformed, "the target is no manifest of at most 64 MiB");
   }

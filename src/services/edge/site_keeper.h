@@ -16,6 +16,7 @@
 #include "platform/task.h"
 #include "platform/wait.h"
 #include "runtime/background.h"
+#include "runtime/permit.h"
 #include "runtime/shutdown.h"
 #include "services/edge/book.h"
 #include "services/edge/origin.h"
@@ -38,6 +39,8 @@ class SiteKeeper {
  public:
   // Look-ups and reads under way at once; a slow one holds up its own site only.
   static constexpr std::size_t kLanes = 8;
+  // Manifests of more than base::limits::kDecodedBytes being read at once.
+  static constexpr std::size_t kLargeManifests = 2;
 
   explicit SiteKeeper(SiteKeeperParts parts);
 
@@ -118,6 +121,7 @@ class SiteKeeper {
   std::uint64_t last_serial_ = 0;
   platform::Event wake_;
   bool has_news_ = true;  // of what is wanted
+  runtime::Semaphore large_manifests_{kLargeManifests};
   platform::FastRandom jitter_;
 };
 
