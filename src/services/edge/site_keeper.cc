@@ -103,33 +103,40 @@ Task<void> SiteKeeper::run(runtime::Shutdown shutdown) {
     co_await runtime::wait_either(runtime::EventOp(wake_), runtime::StopOp{shutdown},
                                   next_due(lanes));
   }
-  lanes.clear();
+  for (auto& lane : lanes) lane.reset();
   if (!changes.done()) co_await runtime::wait_for(changes.finished(), Deadline());
   parts_.jobs->close();
 }
 
 void SiteKeeper::start_due(Lanes& lanes) {
-  lanes.remove_if([](const Lane& lane) { return lane.look.done(); });
+  for (auto& lane : lanes) {
+    if (!lane || !lane->look.done()) continue;
+    lane->look.take();  // a defect ends the task, too
+    lane.reset();
+  }
   std::multimap<platform::TimePoint, Due> due;
   for (const auto& [name, site] : followed_) {
     if (site.due > now() || is_under_way(lanes, site.serial)) continue;
     due.emplace(site.due, Due{name, site.serial});
   }
+  auto lane = lanes.begin();
   for (auto& [since, one] : due) {
-    if (lanes.size() == kLanes) return;
+    lane = std::ranges::find(lane, lanes.end(), false, &std::optional<Lane>::has_value);
+    if (lane == lanes.end()) return;
     const std::uint64_t serial = one.serial;
-    lanes.emplace_back(serial, run_lane(std::move(one)));
+    lane->emplace(serial, run_lane(std::move(one)));
   }
 }
 
 bool SiteKeeper::is_under_way(const Lanes& lanes, std::uint64_t serial) noexcept {
-  return std::ranges::any_of(
-      lanes, [serial](const Lane& lane) { return lane.serial == serial && !lane.look.done(); });
+  return std::ranges::any_of(lanes, [serial](const std::optional<Lane>& lane) {
+    return lane && lane->serial == serial && !lane->look.done();
+  });
 }
 
 Deadline SiteKeeper::next_due(const Lanes& lanes) const {
   Deadline soonest;
-  if (lanes.size() == kLanes) return soonest;
+  if (std::ranges::all_of(lanes, &std::optional<Lane>::has_value)) return soonest;
   for (const auto& [name, site] : followed_) {
     if (!is_under_way(lanes, site.serial)) soonest = soonest.sooner(Deadline(site.due));
   }

@@ -2,8 +2,8 @@
 // operators, looks the names up again and again, reads the tree of one that moved, and switches.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -85,7 +85,7 @@ class SiteKeeper {
     const std::uint64_t serial;
     runtime::Background<void> look;
   };
-  using Lanes = std::list<Lane>;
+  using Lanes = std::array<std::optional<Lane>, kLanes>;
 
   void follow(const std::string& name, std::string target, bool is_added);
   // Looks at those whose turn it is, the longest due first, as far as lanes are free. Each that
