@@ -104,7 +104,7 @@ Result<> Packs::check_room(const std::string& name, const pack::Info& info) cons
 // Metadata may be megabytes of JSON: not on a core.
 Task<Result<MountPtr>> Packs::mount(const Opening* opening, pack::PackPtr verified,
                                     platform::FileVersion version, Operator by) {
-  const MountOrder order = opening->order();
+  const MountOrder& order = opening->order();
   const auto make = [order, verified, generation = parts_.loader->new_generation(),
                      arena = &parts_.host.send_arena] {
     return std::make_shared<const Mount>(order, verified, generation, *arena);

@@ -162,7 +162,7 @@ class EdgeSites : public ::testing::Test {
       core_->sites().use(storage_);
     }
     const Root opening(node_.core(), expect_done(core_->sites().open()));
-    ASSERT_EQ(world_.run_until([&] { return opening.done(); }, 1min), Done);
+    ASSERT_EQ(world_.run_until([&] { return opening.done(); }, 1min), kDone);
     server_ = std::make_unique<http::test::TestServer>(world_, node_);
     add_site_routes(server_->router, *core_);
     add_site_admin_routes(server_->router, *core_);
@@ -218,7 +218,7 @@ class EdgeSites : public ::testing::Test {
                R"({"site":")" + site + R"(","target":")" + target + "\"}");
   }
 
-  static constexpr auto Done = platform::sim::Outcome::Done;
+  static constexpr auto kDone = platform::sim::Outcome::Done;
   bool has_origin = true;
 
   platform::sim::World world_{1, http::test::exact_world()};
