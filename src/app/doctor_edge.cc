@@ -1,11 +1,47 @@
 #include "app/doctor_edge.h"
 
 #include "app/doctor_memory.h"
+#include "base/units.h"
+#include "platform/posix/files.h"
 #include "services/edge/budget.h"
 
 namespace ron::app {
+namespace {
 
-void examine_edge_files(const config::Config&, const std::string&, Findings&) {}
+namespace files = platform::posix;
+using files::PathKind;
+using Level = Finding::Level;
+
+constexpr std::size_t kTokenBytes = 64 * base::kKiB;
+
+void look_at_pack(const edge::PackConfig& pack, Findings& out) {
+  const std::string what = "edge.packs: " + pack.name + ", '" + pack.path + "'";
+  if (files::path_kind(pack.path) != PathKind::Regular) {
+    out.push_back({Level::Warn, "packs", what + " is no file", "it is mounted once it is there"});
+  } else if (!files::can_read_file(pack.path)) {
+    out.push_back({Level::Warn, "packs", what + " may not be read", "it is mounted once it may"});
+  } else {
+    out.push_back({Level::Ok, "packs", what + " can be read"});
+  }
+}
+
+}  // namespace
+
+void examine_edge_files(const config::Config& config, const std::string&, Findings& out) {
+  const auto settings = config.get(edge::edge_section());
+  for (const edge::PackConfig& pack : settings->packs) look_at_pack(pack, out);
+  const std::string& directory = settings->packs_dir;
+  if (!directory.empty() && files::path_kind(directory) != PathKind::Directory) {
+    out.push_back({Level::Warn, "packs", "edge.packs_dir: '" + directory + "' is no directory",
+                   "its packs are mounted once it is there"});
+  }
+  const std::string& token = settings->origin_token_path;
+  if (token.empty()) return;
+  const auto read = files::read_small_file(token, kTokenBytes);
+  if (!read) {
+    out.push_back({Level::Fail, "origin", "edge.origin_token_path: " + read.error().message});
+  }
+}
 
 void judge_edge(const config::Config& config, const platform::posix::Machine& machine,
                 std::size_t cores, Findings& out) {

@@ -10,7 +10,8 @@
 
 namespace ron::app {
 
-// Nothing to say of its files: a start says what is wrong with them.
+// The files of packs and the directory of packs, which are mounted as soon as they are there; the
+// token for the origin, without which a start fails.
 void examine_edge_files(const config::Config& config, const std::string& directory, Findings& out);
 
 // Descriptors and memory at its limits. Pure.

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import select
 import shutil
 import socket
 import subprocess
@@ -490,7 +491,8 @@ class Moving(Case):
         self.shows(server, "s", b"one")
         self.assertEqual(server.fetch("/edge/sites/s/new.html").status, 404)
         self.assertEqual(server.sites()["s"]["version"], 3)
-        self.assertEqual(server.fetch("/edge/sites/pinned/").body, b"one")
+        pinned = server.fetch("/edge/sites/pinned/")
+        self.assertEqual((pinned.body, pinned.get("Cache-Control")), (b"one", FOREVER))
 
     def test_what_cannot_be_shown_leaves_what_is_shown(self):
         server = self.start({"sites_refresh": "50ms"})
@@ -605,6 +607,21 @@ class Alone(Case):
         ron.wait_until("it is stale", lambda: edge.sites()["s"]["state"] == "stale")
         self.assertEqual(edge.fetch("/edge/sites/s/", [("If-None-Match", etag_of(b"two"))]).status,
                          304)
+
+    def test_slow_readers_of_large_files_hold_up_nobody(self):
+        origin = self.start()
+        large = noise(24 * MIB)  # more than the kernel takes for somebody who does not read
+        self.write("w/large.bin", large)
+        self.put(origin, "w", "web/site")
+        edge = self.edge({"origin": origin.url})
+        self.assertEqual(edge.add("s", "web/site").status, 201)
+        self.assertEqual(edge.fetch("/edge/sites/s/large.bin").body, large)
+        for _ in range(12):
+            connection = edge.connect()
+            self.addCleanup(connection.close)
+            connection.send(ron.request("GET", "/edge/sites/s/large.bin"))
+            ron.wait_until("it has begun", lambda: select.select([connection.socket], [], [], 0)[0])
+        self.assertEqual(edge.fetch("/edge/sites/s/large.bin").body, large)
 
     def test_an_origin_that_asks_for_a_capability(self):
         origin = self.start()

@@ -94,6 +94,12 @@ Book::Entries Book::all() const {
   return entries_;
 }
 
+std::optional<std::string> Book::find(const std::string& name) const {
+  const std::lock_guard guard(lock_);
+  const auto found = entries_.find(name);
+  return found != entries_.end() ? std::optional(found->second) : std::nullopt;
+}
+
 Task<Result<>> Book::set(std::string name, std::string value) {
   if (auto sound = check_entry(name, value); !sound) co_return fail(sound.error());
   const runtime::Semaphore::Permit turn = co_await changing_.acquire(runtime::Deadline());

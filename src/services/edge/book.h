@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -42,6 +43,7 @@ class Book {
   platform::Task<base::Result<>> open();
 
   [[nodiscard]] Entries all() const;
+  [[nodiscard]] std::optional<std::string> find(const std::string& name) const;
 
   // Durable when they return; after an error of the disk the book is as it was, and the file may
   // have the change or not. Malformed for what is too long, Quota when it is full. Removing says

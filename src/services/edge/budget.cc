@@ -8,7 +8,12 @@
 #include "http/client.h"
 #include "services/edge/asset_store.h"
 #include "services/edge/events.h"
+#include "services/edge/http_origin.h"
 #include "services/edge/jobs.h"
+#include "services/edge/pack_source.h"
+#include "services/edge/packs.h"
+#include "services/edge/site_keeper.h"
+#include "services/edge/verified_object.h"
 #include "services/edge/wires.h"
 #include "volume/options.h"
 
@@ -24,6 +29,12 @@ constexpr std::uint64_t kMapTables = 4;
 constexpr std::uint64_t kMapTableBytes = 64 * base::kMiB;
 // The body that a fill holds, and its copy on the way to the disk.
 constexpr std::uint64_t kBodiesOfFill = 2;
+// The keeper's, and the one that an operator adds. Each has its text, and the tree made of it.
+constexpr std::uint64_t kManifestReaders = SiteKeeper::kLanes + 1;
+constexpr std::uint64_t kFormsOfManifest = 2;
+// Those that are mounted, and those that take their places.
+constexpr std::uint64_t kIndexesOfPack = 2;
+static_assert(PackSource::kPieceBytes == ObjectVerifier::kPieceBytes);
 
 constexpr std::uint64_t kCacheFiles = 256;
 constexpr std::uint64_t kFilesOfPack = 2;
@@ -42,6 +53,18 @@ std::vector<kit::Addend> memory_budget(const EdgeConfig& config, std::size_t cor
       {"origins being asked (edge.workers)", config.workers, http::kSecuredExchangeBytes},
       {"fills and loads that wait (edge.channels.work)", config.work_capacity,
        sizeof(std::optional<Job>) + base::limits::kTargetBytes},
+      // A reader keeps what it is sent, also when the memory tier has let go of it by then. It
+      // holds a connection and, if it is slow, no place among the requests in flight.
+      {"what left the memory tier while it is sent (edge.max_conns, edge.cache.ram_bytes)",
+       config.server.max_conns,
+       std::min<std::uint64_t>(base::limits::kDecodedBytes, config.cache.ram_bytes.bytes)},
+      {"pieces on their way to clients (edge.max_conns)", config.server.max_conns,
+       PackSource::kPieceBytes},
+      {"indexes of packs", kIndexesOfPack, Packs::kMostIndexBytes},
+      {"trees of sites", 1, Sites::kMostTreeBytes},
+      {"manifests being read", kManifestReaders * kFormsOfManifest, base::limits::kDecodedBytes},
+      {"large manifests being read", SiteKeeper::kLargeManifests * kFormsOfManifest,
+       SiteTree::kMostManifestBytes},
       {"changes of the cache on disk (evictions)", kEvictions.capacity, sizeof(Change)},
       {"events (edge.channels.events)", config.events_capacity,
        sizeof(EdgeEvent) + kEventTextBytes},
@@ -51,6 +74,11 @@ std::vector<kit::Addend> memory_budget(const EdgeConfig& config, std::size_t cor
     sum.push_back({"fingerprints and part tables of the cache on disk", 1,
                    AssetStore::kFingerprintBytes + AssetStore::kPartTableBytes});
     sum.push_back({"tables of its maps before they are written", kMapTables, kMapTableBytes});
+  }
+  if (!config.origin.empty()) {
+    sum.push_back(
+        {"what verifies large files of sites (edge.origin)", 1,
+         HttpOrigin::kKnownBytes + HttpOrigin::kVerifiedAtOnce * ObjectVerifier::kPieceBytes});
   }
   std::ranges::move(kit::listener_budget("edge", config, cores), std::back_inserter(sum));
   return sum;

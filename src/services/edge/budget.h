@@ -11,8 +11,7 @@
 namespace ron::edge {
 
 // Everything that grows with load or configuration, each at its limit at once. What a process has
-// once, whatever it runs, is not in it; nor are the directories of packs, which are as large as
-// those say and are read once, when a pack is mounted.
+// once, whatever it runs, is not in it.
 std::vector<kit::Addend> memory_budget(const EdgeConfig& config, std::size_t cores);
 
 // File descriptors at the limits: both listeners' connections, those to origins, packs, and the

@@ -74,10 +74,12 @@ kit::Readiness Core::readiness() const {
     const volume::VolumeHealth health = store->health();
     if (!health.reason.empty()) state.missing.push_back("cache: " + health.reason);
   }
+  state.write_ready = state.missing.empty();
+  state.ready = running > 0;
+  // A pack or a site that is not there is one answer of many: the rest is served, whoever is asked.
   for (std::string& what : packs_.missing()) state.missing.push_back(std::move(what));
   for (std::string& what : sites_.missing()) state.missing.push_back(std::move(what));
-  state.write_ready = state.missing.empty();
-  state.ready = running > 0 && packs_.is_settled();
+  state.degraded = !state.missing.empty();
   return state;
 }
 

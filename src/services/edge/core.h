@@ -57,9 +57,9 @@ class Core {
   platform::Task<void> work(runtime::Shutdown shutdown) {
     return workers_.run(loader_.work(std::move(shutdown)));
   }
-  // Degraded while workers are being restarted, while so much waits for them that requests will be
-  // refused soon, and while the cache on disk takes nothing. What is in memory is served all the
-  // same. Any core.
+  // Takes no writes while workers are being restarted, while so much waits for them that requests
+  // will be refused soon, and while the cache on disk takes nothing. What is in memory is served
+  // all the same. Only degraded while packs or sites are not there. Any core.
   [[nodiscard]] kit::Readiness readiness() const;
   // A client was told this error.
   void note_error(std::string_view code) noexcept;

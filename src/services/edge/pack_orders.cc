@@ -60,6 +60,11 @@ Task<Result<>> PackOrders::open() {
   co_return co_await book_.open();
 }
 
+std::optional<MountOrder> PackOrders::find(const std::string& name) const {
+  const std::optional<std::string> text = book_.find(name);
+  return text ? parse(name, *text) : std::nullopt;
+}
+
 std::vector<MountOrder> PackOrders::added() const {
   std::vector<MountOrder> orders;
   for (const auto& [name, text] : book_.all()) {
@@ -152,7 +157,7 @@ Task<Result<PackAdded>> PackOrders::do_add(MountOrder order, Operator by,
   if (!verified) co_return refuse(std::move(verified.error()));
   const Result<> kept = co_await book_.set(order.name, print(order));
   if (!kept) co_return refuse(kept.error());
-  auto mounted = co_await packs_.mount(order, std::move(*verified), *version, by);
+  auto mounted = co_await packs_.mount(&opening, std::move(*verified), *version, by);
   if (!mounted) co_return refuse(std::move(mounted.error()));
   co_return PackAdded{std::move(*mounted), is_new};
 }

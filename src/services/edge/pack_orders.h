@@ -6,6 +6,7 @@
 // client that leaves.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -47,6 +48,7 @@ class PackOrders {
   platform::Task<base::Result<>> open();
   // What was added and not removed. On cores[0].
   [[nodiscard]] std::vector<MountOrder> added() const;
+  [[nodiscard]] std::optional<MountOrder> find(const std::string& name) const;
 
   // Verifies a pack and mounts it under a name that is free or was added before. Malformed with the
   // reason, NotFound without the file, NotAllowed for a name of the configuration or of packs_dir,

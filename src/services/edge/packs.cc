@@ -1,6 +1,7 @@
 #include "services/edge/packs.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "runtime/background.h"
@@ -24,7 +25,7 @@ Result<MountPtr> PackTable::mount_of(std::string_view name) const {
   if (entry == nullptr) return fail(Code::NotFound, "there is no pack " + std::string(name));
   if (entry->mount) return entry->mount;
   return fail(Code::Degraded,
-              entry->is_opening ? "the pack is being verified" : "the pack could not be mounted");
+              entry->is_opening() ? "the pack is being verified" : "the pack could not be mounted");
 }
 
 Packs::Packs(EdgeParts parts, PackOpener opener)
@@ -80,9 +81,23 @@ Task<Result<pack::PackPtr>> Packs::verify(std::string path, runtime::Shutdown sh
   co_return opening.take();
 }
 
+// Besides what it takes the place of.
+Result<> Packs::check_room(const std::string& name, const pack::Info& info) const {
+  std::uint64_t bytes = info.memory_bytes;
+  const PackTablePtr now = table();
+  for (const auto& [other, entry] : now->packs) {
+    if (other != name && entry.mount) bytes += entry.mount->info().memory_bytes;
+  }
+  if (bytes <= kMostIndexBytes) return {};
+  return fail(base::Error(Code::Quota, "the indexes of all packs take too much memory")
+                  .with("bytes", std::to_string(bytes))
+                  .with("limit", std::to_string(kMostIndexBytes)));
+}
+
 // Metadata may be megabytes of JSON: not on a core.
-Task<Result<MountPtr>> Packs::mount(MountOrder order, pack::PackPtr verified,
+Task<Result<MountPtr>> Packs::mount(const Opening* opening, pack::PackPtr verified,
                                     platform::FileVersion version, Operator by) {
+  const MountOrder& order = opening->order();
   const auto make = [order, verified, generation = parts_.loader->new_generation(),
                      arena = &parts_.host.send_arena] {
     return std::make_shared<const Mount>(order, verified, generation, *arena);
@@ -90,6 +105,11 @@ Task<Result<MountPtr>> Packs::mount(MountOrder order, pack::PackPtr verified,
   Result<MountPtr> made =
       co_await parts_.host.blocking.run([make]() -> MountPtr { return make(); });
   if (!made) co_return made;
+  if (!opening->is_wanted()) {
+    co_return fail(Code::Canceled, "the pack was removed or replaced while it was verified");
+  }
+  const Result<> fits = check_room(order.name, verified->info());
+  if (!fits) co_return fail(fits.error());
   PackTable next = *table();
   next.packs[order.name] = {.order = order, .mount = *made, .mounted = version, .tried = version};
   publish(std::move(next));
@@ -110,19 +130,26 @@ void Packs::confirm(const MountOrder& order) {
   publish(std::move(next));
 }
 
-Packs::Opening::Opening(Packs& packs, const MountOrder& order) : packs_(packs), name_(order.name) {
+Packs::Opening::Opening(Packs& packs, MountOrder order)
+    : packs_(packs), order_(std::move(order)), number_(++packs.last_opening_) {
   PackTable next = *packs_.table();
-  MountEntry& entry = next.packs[name_];
-  if (!entry.mount) entry.order = order;
-  entry.is_opening = true;
+  MountEntry& entry = next.packs[order_.name];
+  if (!entry.mount) entry.order = order_;
+  entry.opening = number_;
   packs_.publish(std::move(next));
 }
 
+bool Packs::Opening::is_wanted() const {
+  const PackTablePtr table = packs_.table();
+  const MountEntry* const entry = table->find(order_.name);
+  return entry != nullptr && entry->opening == number_;
+}
+
 Packs::Opening::~Opening() {
+  if (!is_wanted()) return;
   PackTable next = *packs_.table();
-  const auto found = next.packs.find(name_);
-  if (found == next.packs.end() || !found->second.is_opening) return;
-  found->second.is_opening = false;
+  const auto found = next.packs.find(order_.name);
+  found->second.opening = 0;
   if (!found->second.mount && found->second.error.empty()) next.packs.erase(found);
   packs_.publish(std::move(next));
 }
@@ -132,6 +159,8 @@ void Packs::refuse(const MountOrder& order, platform::FileVersion version, const
   if (refused == Refused::Kept) {
     PackTable next = *table();
     MountEntry& entry = next.packs[order.name];
+    const bool is_known = entry.error == why.message && entry.tried == version;
+    if (is_known && (entry.mount || entry.order == order)) return;
     if (!entry.mount) entry.order = order;
     entry.error = why.message;
     entry.tried = version;
@@ -153,7 +182,7 @@ std::vector<std::string> Packs::missing() const {
   for (const auto& [name, entry] : now->packs) {
     const bool is_wanted = entry.order.source == MountSource::Configured;
     if (is_wanted && !entry.mount) {
-      out.push_back("pack " + name + (entry.is_opening ? " is being verified" : ""));
+      out.push_back("pack " + name + (entry.is_opening() ? " is being verified" : ""));
     }
   }
   return out;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/units.h"
 #include "http/decode_guard.h"
 #include "platform/disk.h"
 #include "platform/task.h"
@@ -38,7 +39,9 @@ struct MountEntry {
   platform::FileVersion mounted{};  // its file as it was then
   platform::FileVersion tried{};    // the file as it was at the last try
   std::string error{};              // why that was refused; or what is wrong with the file now
-  bool is_opening = false;          // it is being verified
+  std::uint64_t opening = 0;        // which Packs::Opening has it; 0: it is not being verified
+
+  [[nodiscard]] bool is_opening() const noexcept { return opening != 0; }
 };
 
 // All that the answer to a request for a tile depends on. Immutable.
@@ -66,6 +69,8 @@ class Packs {
  public:
   // Under all names, whoever ordered them.
   static constexpr std::size_t kMost = 1024;
+  // Of what is kept of all of them together, in memory.
+  static constexpr std::uint64_t kMostIndexBytes = 2 * base::kGiB;
 
   // `opener` is for tests; none: pack::open.
   explicit Packs(EdgeParts parts, PackOpener opener = {});
@@ -83,28 +88,33 @@ class Packs {
   // Opens a file and verifies all of it. Malformed with the reason; Canceled when a stop came
   // first. Cancel-safe.
   platform::Task<base::Result<pack::PackPtr>> verify(std::string path, runtime::Shutdown shutdown);
-  // Makes what verify() gave the pack of its name; answers that have begun keep the one before.
-  // Cancel-safe.
-  platform::Task<base::Result<MountPtr>> mount(MountOrder order, pack::PackPtr verified,
-                                               platform::FileVersion version, Operator by);
-  // What is mounted is what is wanted: perhaps with other options, and nothing is wrong with it.
-  void confirm(const MountOrder& order);
-
-  // The name is shown as being verified while this lives.
+  // The name is shown as being verified while this lives, or until it is removed or another opens
+  // it: what was verified is then not wanted any more.
   class [[nodiscard]] Opening {
    public:
-    Opening(Packs& packs, const MountOrder& order);
+    Opening(Packs& packs, MountOrder order);
     Opening(const Opening&) = delete;
     Opening& operator=(const Opening&) = delete;
     ~Opening();
 
+    [[nodiscard]] bool is_wanted() const;
+    [[nodiscard]] const MountOrder& order() const noexcept { return order_; }
+
    private:
     Packs& packs_;
-    const std::string name_;
+    const MountOrder order_;
+    const std::uint64_t number_;
   };
+  // Makes what verify() gave the pack of its name; answers that have begun keep the one before.
+  // Quota when there is no room for what is kept of it, Canceled when it is not wanted any more.
+  // Cancel-safe.
+  platform::Task<base::Result<MountPtr>> mount(const Opening* opening, pack::PackPtr verified,
+                                               platform::FileVersion version, Operator by);
+  // What is mounted is what is wanted: perhaps with other options, and nothing is wrong with it.
+  void confirm(const MountOrder& order);
 
   // It was not mounted. What is mounted under the name stays; a name that has nothing is kept with
-  // the reason, or forgotten.
+  // the reason, or forgotten. The same of the same file is not told again.
   enum class Refused : std::uint8_t { Kept, Forgotten };
   void refuse(const MountOrder& order, platform::FileVersion version, const base::Error& why,
               Refused refused, const Operator& by);
@@ -120,6 +130,7 @@ class Packs {
   void count(TileOutcome outcome) noexcept { outcomes_[static_cast<std::size_t>(outcome)]->add(); }
 
  private:
+  [[nodiscard]] base::Result<> check_room(const std::string& name, const pack::Info& info) const;
   void publish(PackTable next);
   void tell(EventKind kind, const std::string& name, std::string detail, const Operator& by,
             std::uint64_t bytes = 0);
@@ -127,6 +138,7 @@ class Packs {
   EdgeParts parts_;
   PackOpener opener_;
   kit::CoreCopies<PackTable> tables_;
+  std::uint64_t last_opening_ = 0;
   std::atomic<bool> settled_ = false;
   std::array<runtime::Counter*, metrics::kTileOutcomes.size()> outcomes_;
 };

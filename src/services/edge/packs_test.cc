@@ -43,6 +43,15 @@ class PacksTest : public testing::EdgePacks {
     world_.run_for(0ms);
   }
   void deafen() { listener_.reset(); }
+  // A mounted file is another from now on, and the keeper is busy with it for a minute.
+  void verify_anew(const std::string& file, const std::string& text) {
+    listen();
+    opening_takes = 1min;
+    write("/maps", file, text);
+    world_.run_for(5s);
+    opening_takes = 1ms;
+    EXPECT_EQ(audited(), std::vector<std::string>());
+  }
 
  private:
   static Task<void> collect(runtime::Broadcast<EdgeEvent>* events, std::vector<std::string>* out) {
@@ -106,6 +115,20 @@ TEST_F(PacksTest, ABadConfiguredPackDoesNotStopTheOthers) {
   EXPECT_EQ(get(kTile).body, "one 2/1/0");
 }
 
+TEST_F(PacksTest, NobodyWaitsForALargePackToBeReady) {
+  write("/maps", "world.pmtiles", "one");
+  opening_takes = 10min;
+  run_core({"edge.workers=4"}, kWorld);
+  world_.run_for(30s);
+  const kit::Readiness state = core_->readiness();
+  EXPECT_TRUE(state.ready && state.write_ready);
+  EXPECT_TRUE(state.degraded);
+  EXPECT_EQ(state.missing, std::vector<std::string>{"pack world is being verified"});
+  EXPECT_EQ(get(kTile).status, 503);
+  world_.run_for(10min);
+  EXPECT_EQ(state_of("world"), "mounted");
+}
+
 TEST_F(PacksTest, ARefusedPackIsTriedAgainWhenItsFileChanges) {
   write("/maps", "world.pmtiles", "bad: cut short");
   start({}, kWorld);
@@ -113,7 +136,7 @@ TEST_F(PacksTest, ARefusedPackIsTriedAgainWhenItsFileChanges) {
   world_.run_for(10s);
   EXPECT_EQ(audited(), std::vector<std::string>()) << "said once, not at every look";
   write("/maps", "world.pmtiles", "whole");
-  world_.run_for(3s);
+  world_.run_for(5s);
   EXPECT_EQ(state_of("world"), "mounted");
   EXPECT_EQ(audited(), std::vector<std::string>{"pack mounted world"});
 }
@@ -123,12 +146,12 @@ TEST_F(PacksTest, ABadReplacementLeavesTheOldMount) {
   start({}, kWorld);
   listen();
   write("/maps", "world.pmtiles", "bad: two");
-  world_.run_for(3s);
+  world_.run_for(5s);
   EXPECT_EQ(get(kTile).body, "one 2/1/0");
   EXPECT_EQ(state_of("world"), "mounted: /maps/world.pmtiles: bad: two");
   EXPECT_EQ(audited(), std::vector<std::string>{"pack refused world"});
   write("/maps", "world.pmtiles", "three");
-  world_.run_for(3s);
+  world_.run_for(5s);
   EXPECT_EQ(get(kTile).body, "three 2/1/0");
   EXPECT_EQ(state_of("world"), "mounted");
 }
@@ -175,6 +198,85 @@ TEST_F(PacksTest, AFileIsTakenWhenNobodyWritesItAnyMore) {
   write("/packs", "b.pmtiles", "whole");
   world_.run_for(5s);
   EXPECT_EQ(audited(), std::vector<std::string>{"pack mounted b"});
+}
+
+TEST_F(PacksTest, AnyFileIsTakenWhenNobodyWritesItAnyMore) {
+  write("/maps", "world.pmtiles", "one");
+  write("/maps", "added.pmtiles", "two");
+  start({}, kWorld);
+  ASSERT_EQ(add_pack("added", "/maps/added.pmtiles").status, 201) << "at once";
+  listen();
+  for (int i = 0; i < 5; ++i) {
+    write("/maps", "world.pmtiles", "part " + std::to_string(i));
+    write("/maps", "added.pmtiles", "part " + std::to_string(i));
+    world_.run_for(2s);
+  }
+  EXPECT_EQ(audited(), std::vector<std::string>()) << "they were never the same twice";
+  EXPECT_EQ(get(kTile).body, "one 2/1/0");
+  world_.run_for(5s);
+  EXPECT_EQ(audited(), (std::vector<std::string>{"pack mounted added", "pack mounted world"}));
+  EXPECT_EQ(get(kTile).body, "part 4 2/1/0");
+}
+
+TEST_F(PacksTest, WhatDidNotFailBecauseOfTheFileIsTriedAgain) {
+  write("/maps", "world.pmtiles", "one");
+  opening_fails = base::Error(base::Code::Busy, "the pool is full");
+  start({}, kWorld);
+  EXPECT_EQ(state_of("world"), "not mounted: the pool is full");
+  listen();
+  world_.run_for(30s);
+  EXPECT_EQ(audited(), std::vector<std::string>()) << "said once, not at every try";
+  opening_fails.reset();
+  world_.run_for(70s);
+  EXPECT_EQ(state_of("world"), "mounted");
+  EXPECT_EQ(audited(), std::vector<std::string>{"pack mounted world"});
+}
+
+TEST_F(PacksTest, WhatIsReplacedWhileItIsVerifiedIsNotMountedAnyMore) {
+  write("/maps", "a.pmtiles", "one");
+  write("/maps", "b.pmtiles", "two");
+  start();
+  ASSERT_EQ(add_pack("world", "/maps/a.pmtiles").status, 201);
+  verify_anew("a.pmtiles", "three");
+  ASSERT_EQ(add_pack("world", "/maps/b.pmtiles").status, 200);
+  world_.run_for(2min);
+  EXPECT_EQ(audited(), std::vector<std::string>{"pack mounted world"});
+  EXPECT_EQ(core_->packs().table()->find("world")->mount->file_tag, tag_of("two"));
+}
+
+TEST_F(PacksTest, WhatIsRemovedWhileItIsVerifiedIsNotMountedAnyMore) {
+  write("/maps", "a.pmtiles", "one");
+  start();
+  ASSERT_EQ(add_pack("world", "/maps/a.pmtiles").status, 201);
+  verify_anew("a.pmtiles", "two");
+  ASSERT_EQ(ask("DELETE", "/admin/packs/world").status, 204);
+  world_.run_for(2min);
+  EXPECT_EQ(audited(), std::vector<std::string>{"pack removed world"});
+  EXPECT_EQ(state_of("world"), "unknown");
+}
+
+TEST_F(PacksTest, AReloadWhileAPackIsVerifiedCounts) {
+  write("/maps", "world.pmtiles", "one");
+  write("/maps", "other.pmtiles", "two");
+  start({}, kWorld);
+  verify_anew("world.pmtiles", "three");
+  reload({}, "[[edge.packs]]\nname = \"world\"\npath = \"/maps/other.pmtiles\"\n");
+  world_.run_for(2min);
+  EXPECT_EQ(audited(), std::vector<std::string>{"pack mounted world"});
+  EXPECT_EQ(core_->packs().table()->find("world")->mount->file_tag, tag_of("two"));
+}
+
+// The other's file takes a minute; what was there when the look began is long out of date.
+TEST_F(PacksTest, WhatIsBehindAPackThatIsVerifiedIsAskedForAnew) {
+  write("/maps", "a.pmtiles", "one");
+  write("/maps", "b.pmtiles", "two");
+  start();
+  ASSERT_EQ(add_pack("a", "/maps/a.pmtiles").status, 201);
+  ASSERT_EQ(add_pack("world", "/maps/b.pmtiles").status, 201);
+  verify_anew("a.pmtiles", "three");
+  ASSERT_EQ(ask("DELETE", "/admin/packs/world").status, 204);
+  world_.run_for(2min);
+  EXPECT_EQ(audited(), (std::vector<std::string>{"pack removed world", "pack mounted a"}));
 }
 
 TEST_F(PacksTest, ADirectoryThatCannotBeReadTakesNothingAway) {
@@ -224,6 +326,18 @@ TEST_F(PacksTest, APackThatDoesNotVerifyIsRefusedWithItsReason) {
         R"({"name":"w","path":"/m","missing":"500"})", R"({"name":"w","path":"/m","more":1})"}) {
     EXPECT_EQ(ask("POST", "/admin/packs", "", body).status, 400) << body;
   }
+}
+
+TEST_F(PacksTest, TheMemoryOfAllTogetherIsBounded) {
+  prepare = [](TestPack& pack) { pack.info_.memory_bytes = Packs::kMostIndexBytes / 2 + 1; };
+  write("/maps", "a.pmtiles", "one");
+  write("/maps", "b.pmtiles", "two");
+  start();
+  ASSERT_EQ(add_pack("a", "/maps/a.pmtiles").status, 201);
+  const Answer refused = add_pack("b", "/maps/b.pmtiles");
+  EXPECT_NE(refused.body.find("\"Quota\""), std::string::npos) << refused.body;
+  EXPECT_EQ(state_of("b"), "unknown");
+  EXPECT_EQ(add_pack("a", "/maps/b.pmtiles").status, 200) << "in place of the other";
 }
 
 TEST_F(PacksTest, NamesOfTheConfigurationAndTheDirectoryAreNotForOperators) {

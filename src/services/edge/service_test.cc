@@ -207,5 +207,16 @@ TEST_F(EdgeService, IsDegradedWhileWorkersAreStartedAgain) {
   EXPECT_EQ(get(kUrl).status, 200);
 }
 
+// In `ron up` it speaks for the whole process: nobody is sent away for it.
+TEST_F(EdgeService, IsReadyWithoutAPackOrASite) {
+  start({R"(edge.packs=[{name="world",path="/maps/absent.pmtiles"}])",
+         R"(edge.sites=[{name="docs",target="sites/docs"}])"});
+  world_.run_for(1s);
+  const Answer answer = get("/readyz");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, R"({"ready":true,"write_ready":true,"degraded":true,)"
+                         R"("missing":["pack world","edge.origin"]})");
+}
+
 }  // namespace
 }  // namespace ron::edge

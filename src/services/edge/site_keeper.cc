@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "runtime/background.h"
+#include "base/limits.h"
 #include "runtime/backoff.h"
 #include "runtime/wait_either.h"
 #include "runtime/waiting.h"
@@ -77,10 +77,14 @@ void SiteKeeper::follow(const std::string& name, std::string target, bool is_add
 
 Task<void> SiteKeeper::look_first(Deadline deadline) {
   take_wanted();
-  const runtime::Shutdown never;
-  runtime::Background<void> looking(look_at_due(never));
-  if (looking.done()) co_return;
-  co_await runtime::wait_for(looking.finished(), deadline);
+  Lanes lanes;
+  for (;;) {
+    wake_.clear();
+    start_due(lanes);
+    if (are_all_looked_at()) co_return;
+    const runtime::Waited waited = co_await runtime::wait_for(runtime::EventOp(wake_), deadline);
+    if (waited != runtime::Waited::Ready) co_return;
+  }
 }
 
 void SiteKeeper::show(Followed& site, Site next) {
@@ -90,40 +94,62 @@ void SiteKeeper::show(Followed& site, Site next) {
 
 Task<void> SiteKeeper::run(runtime::Shutdown shutdown) {
   runtime::Background<void> changes(take_jobs(shutdown));
+  Lanes lanes;
   while (!shutdown.requested()) {
     wake_.clear();
-    take_wanted();
-    co_await look_at_due(shutdown);
-    if (!shutdown.requested()) parts_.sites->has_looked();
-    co_await runtime::wait_either(runtime::EventOp(wake_), runtime::StopOp{shutdown}, next_due());
+    if (std::exchange(has_news_, false)) take_wanted();
+    start_due(lanes);
+    if (are_all_looked_at()) parts_.sites->has_looked();
+    co_await runtime::wait_either(runtime::EventOp(wake_), runtime::StopOp{shutdown},
+                                  next_due(lanes));
   }
+  for (auto& lane : lanes) lane.reset();
   if (!changes.done()) co_await runtime::wait_for(changes.finished(), Deadline());
   parts_.jobs->close();
 }
 
-Task<void> SiteKeeper::look_at_due(runtime::Shutdown shutdown) {
-  Round round;
+void SiteKeeper::start_due(Lanes& lanes) {
+  for (auto& lane : lanes) {
+    if (!lane || !lane->look.done()) continue;
+    lane->look.take();  // a defect ends the task, too
+    lane.reset();
+  }
+  std::multimap<platform::TimePoint, Due> due;
   for (const auto& [name, site] : followed_) {
-    if (site.due <= now()) round.due.push_back({name, site.serial});
+    if (site.due > now() || is_under_way(lanes, site.serial)) continue;
+    due.emplace(site.due, Due{name, site.serial});
   }
-  using Lane = runtime::Background<void>;
-  std::vector<std::unique_ptr<Lane>> lanes;
-  for (std::size_t i = 0; i < std::min(kLanes, round.due.size()); ++i) {
-    lanes.push_back(std::make_unique<Lane>(run_lane(&round)));
-  }
-  for (const auto& lane : lanes) {
-    if (lane->done()) continue;
-    const runtime::First first =
-        co_await runtime::wait_either(lane->finished(), runtime::StopOp{shutdown}, Deadline());
-    if (first == runtime::First::Other) co_return;
+  auto lane = lanes.begin();
+  for (auto& [since, one] : due) {
+    lane = std::ranges::find(lane, lanes.end(), false, &std::optional<Lane>::has_value);
+    if (lane == lanes.end()) return;
+    const std::uint64_t serial = one.serial;
+    lane->emplace(serial, run_lane(std::move(one)));
   }
 }
 
-Task<void> SiteKeeper::run_lane(Round* round) {
-  while (round->next < round->due.size()) {
-    Due due = round->due[round->next++];
-    co_await look_at(std::move(due));
+bool SiteKeeper::is_under_way(const Lanes& lanes, std::uint64_t serial) noexcept {
+  return std::ranges::any_of(lanes, [serial](const std::optional<Lane>& lane) {
+    return lane && lane->serial == serial && !lane->look.done();
+  });
+}
+
+Deadline SiteKeeper::next_due(const Lanes& lanes) const {
+  Deadline soonest;
+  if (std::ranges::all_of(lanes, &std::optional<Lane>::has_value)) return soonest;
+  for (const auto& [name, site] : followed_) {
+    if (!is_under_way(lanes, site.serial)) soonest = soonest.sooner(Deadline(site.due));
   }
+  return soonest;
+}
+
+bool SiteKeeper::are_all_looked_at() const {
+  return std::ranges::all_of(followed_, [](const auto& one) { return one.second.is_looked_at; });
+}
+
+Task<void> SiteKeeper::run_lane(Due due) {
+  co_await look_at(std::move(due));
+  wake_.set();
 }
 
 Task<void> SiteKeeper::look_at(Due due) {
@@ -133,6 +159,7 @@ Task<void> SiteKeeper::look_at(Due due) {
   // It may have been given another target meanwhile, or be gone.
   found = followed_.find(due.name);
   if (found == followed_.end() || found->second.serial != due.serial) co_return;
+  found->second.is_looked_at = true;
   if (draft && draft->tree != found->second.shown->tree) {
     const Result<void> fits = check_room(due.name, *draft->tree);
     if (!fits) draft = fail(fits.error());
@@ -142,12 +169,6 @@ Task<void> SiteKeeper::look_at(Due due) {
   } else {
     failed(due.name, found->second, std::move(draft.error()));
   }
-}
-
-Deadline SiteKeeper::next_due() const {
-  Deadline soonest;
-  for (const auto& [name, site] : followed_) soonest = soonest.sooner(Deadline(site.due));
-  return soonest;
 }
 
 Task<Result<SiteKeeper::Draft>> SiteKeeper::read(std::string target, SitePtr known) {
@@ -177,8 +198,14 @@ Task<Result<SiteKeeper::Draft>> SiteKeeper::read(std::string target, SitePtr kno
 }
 
 Task<Result<SiteTreePtr>> SiteKeeper::read_tree(base::ObjectId address) {
-  auto bytes = co_await read_at_most(parts_.origin, address, SiteTree::kMostManifestBytes,
-                                     Deadline::in(kReadTime));
+  const Deadline deadline = Deadline::in(kReadTime);
+  runtime::Semaphore::Permit place;  // of a large one, until its tree is made
+  auto bytes = co_await read_at_most(parts_.origin, address, base::limits::kDecodedBytes, deadline);
+  if (!bytes && bytes.error().code == Code::BodyCap) {
+    place = co_await large_manifests_.acquire(deadline);
+    if (!place) co_return fail(Code::Busy, "too many large manifests are being read");
+    bytes = co_await read_at_most(parts_.origin, address, SiteTree::kMostManifestBytes, deadline);
+  }
   if (!bytes && bytes.error().code == Code::BodyCap) {
     co_return fail(Code::Malformed, "the target is no manifest of at most 64 MiB");
   }
@@ -206,24 +233,26 @@ Result<void> SiteKeeper::check_room(const std::string& name, const SiteTree& tre
 void SiteKeeper::succeeded(const std::string& name, Followed& site, Draft draft,
                            const Operator& by) {
   const catalog::Key key = catalog::parse_key(site.target).value();
-  const bool is_address = std::holds_alternative<base::ObjectId>(key);
-  const bool is_settled = is_address || std::get<catalog::NameRef>(key).version;
+  // A version of a name says what it says for good (svc-index): as good as an address.
+  const bool is_fixed = std::holds_alternative<base::ObjectId>(key) ||
+                        std::get<catalog::NameRef>(key).version.has_value();
   site.failures = 0;
-  site.due = is_settled ? platform::kNever : now() + parts_.edge.settings->get()->sites_refresh;
+  site.is_looked_at = true;
+  site.due = is_fixed ? platform::kNever : now() + parts_.edge.settings->get()->sites_refresh;
   const SitePtr before = site.shown;
   const bool has_tree = before->tree != nullptr;
   if (has_tree && before->address == draft.address) {
     // What is in memory says for how long it holds: that of another kind of target is no use.
     draft.tree = before->tree;
     draft.generation =
-        before->is_fixed == is_address ? before->generation : parts_.edge.loader->new_generation();
+        before->is_fixed == is_fixed ? before->generation : parts_.edge.loader->new_generation();
   }
   const bool has_moved = before->tree != draft.tree || before->target != site.target;
   if (!has_moved && before->version == draft.version && !before->error) return;
   show(site, {.name = name,
               .target = site.target,
               .is_added = site.is_added,
-              .is_fixed = is_address,
+              .is_fixed = is_fixed,
               .tree = draft.tree,
               .address = draft.address,
               .version = draft.version,

@@ -2,18 +2,21 @@
 // operators, looks the names up again and again, reads the tree of one that moved, and switches.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "base/result.h"
 #include "catalog/name.h"
 #include "platform/random.h"
 #include "platform/task.h"
 #include "platform/wait.h"
+#include "runtime/background.h"
+#include "runtime/permit.h"
 #include "runtime/shutdown.h"
 #include "services/edge/book.h"
 #include "services/edge/origin.h"
@@ -34,8 +37,10 @@ struct SiteKeeperParts {
 // On cores[0].
 class SiteKeeper {
  public:
-  // Look-ups and reads under way at once.
+  // Look-ups and reads under way at once; a slow one holds up its own site only.
   static constexpr std::size_t kLanes = 8;
+  // Manifests of more than base::limits::kDecodedBytes being read at once.
+  static constexpr std::size_t kLargeManifests = 2;
 
   explicit SiteKeeper(SiteKeeperParts parts);
 
@@ -44,7 +49,10 @@ class SiteKeeper {
   // The first look at what is wanted, as far as it gets until the deadline. Cancel-safe.
   platform::Task<void> look_first(runtime::Deadline deadline);
   // The settings have changed.
-  void wake() noexcept { wake_.set(); }
+  void wake() noexcept {
+    has_news_ = true;
+    wake_.set();
+  }
   // The body of the task. Cancel-safe: what was being read is dropped.
   platform::Task<void> run(runtime::Shutdown shutdown);
 
@@ -56,6 +64,7 @@ class SiteKeeper {
     std::uint64_t serial = 0;  // another one when its target changes
     SitePtr shown{};           // as it is in the table
     std::uint32_t failures = 0;
+    bool is_looked_at = false;  // once
     platform::TimePoint due{};
   };
   // What a target was found to be.
@@ -69,17 +78,25 @@ class SiteKeeper {
     std::string name;
     std::uint64_t serial;
   };
-  // Those whose turn it is, for all lanes.
-  struct Round {
-    std::vector<Due> due;
-    std::size_t next = 0;
+  // A look under way. Dropping it aborts it.
+  struct Lane {
+    Lane(std::uint64_t own_serial, platform::Task<void> task)
+        : serial(own_serial), look(std::move(task)) {}
+    const std::uint64_t serial;
+    runtime::Background<void> look;
   };
+  using Lanes = std::array<std::optional<Lane>, kLanes>;
 
   void follow(const std::string& name, std::string target, bool is_added);
-  platform::Task<void> look_at_due(runtime::Shutdown shutdown);
-  platform::Task<void> run_lane(Round* round);
+  // Looks at those whose turn it is, the longest due first, as far as lanes are free. Each that
+  // ends wakes the task.
+  void start_due(Lanes& lanes);
+  // Until there is something to start; none: until a lane ends.
+  [[nodiscard]] runtime::Deadline next_due(const Lanes& lanes) const;
+  [[nodiscard]] static bool is_under_way(const Lanes& lanes, std::uint64_t serial) noexcept;
+  [[nodiscard]] bool are_all_looked_at() const;
+  platform::Task<void> run_lane(Due due);
   platform::Task<void> look_at(Due due);
-  [[nodiscard]] runtime::Deadline next_due() const;
 
   // The tree of `known` is taken if it is the same.
   platform::Task<base::Result<Draft>> read(std::string target, SitePtr known);
@@ -103,6 +120,8 @@ class SiteKeeper {
   std::map<std::string, Followed> followed_;
   std::uint64_t last_serial_ = 0;
   platform::Event wake_;
+  bool has_news_ = true;  // of what is wanted
+  runtime::Semaphore large_manifests_{kLargeManifests};
   platform::FastRandom jitter_;
 };
 

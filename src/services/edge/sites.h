@@ -35,7 +35,7 @@ struct Site {
   std::string name{};
   std::string target{};   // as it was given: a name, perhaps at a version, or an address
   bool is_added = false;  // while running, and kept in the book; else it is in ron.toml
-  bool is_fixed = false;  // the target is an address: what a path shows never changes
+  bool is_fixed = false;  // the target is an address or a version: what a path shows never changes
   SiteTreePtr tree{};     // null: there is nothing to show yet
   base::ObjectId address{};
   std::uint64_t version = 0;           // of the name; 0 for an address

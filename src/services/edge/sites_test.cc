@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "services/edge/site_keeper.h"
 #include "services/edge/test_sites.h"
 
 namespace ron::edge {
@@ -53,6 +54,52 @@ TEST_F(EdgeSites, FollowTheirNameAndNothingElse) {
   world_.run_for(200ms);
   EXPECT_EQ(get("s/").body, "two");
   EXPECT_EQ(get("first/").body, "one");
+  EXPECT_EQ(header(get("s/"), "Cache-Control"), "no-cache");
+  EXPECT_EQ(header(get("first/"), "Cache-Control"), "public, max-age=31536000, immutable")
+      << "a version of a name never changes";
+}
+
+TEST_F(EdgeSites, ASlowSiteHoldsUpNoOther) {
+  for (const char* name : {"a", "b", "c"}) set_name(name, {{"index.html", "one"}});
+  start({"edge.sites_refresh=100ms"},
+        "[[edge.sites]]\nname = \"a\"\ntarget = \"a\"\n"
+        "[[edge.sites]]\nname = \"b\"\ntarget = \"b\"\n");
+  set_name("a", {{"index.html", "slow"}});
+  storage_.slow[index_.names["a"].back().text()] = 20s;
+  world_.run_for(1s);
+  set_name("b", {{"index.html", "two"}});
+  ASSERT_EQ(add_site("c", "c").status, 201);
+  set_name("c", {{"index.html", "two"}});
+  world_.run_for(500ms);
+  EXPECT_EQ(get("a/").body, "one");
+  EXPECT_EQ(get("b/").body, "two");
+  EXPECT_EQ(get("c/").body, "two");
+  world_.run_for(20s);
+  EXPECT_EQ(get("a/").body, "slow");
+}
+
+// More than there are lanes, and all but one of them take long.
+TEST_F(EdgeSites, AsManyAreReadAtOnceAsThereAreLanes) {
+  std::string rows;
+  for (std::size_t i = 0; i < 2 * SiteKeeper::kLanes; ++i) {
+    const std::string name = "s" + std::to_string(10 + i);
+    set_name(name, {{"index.html", name}});
+    storage_.slow[index_.names[name].back().text()] = 5s;
+    rows += "[[edge.sites]]\nname = \"" + name + "\"\ntarget = \"" + name + "\"\n";
+  }
+  start({}, rows);
+  world_.run_for(4s);
+  const auto read = [this] {
+    std::size_t count = 0;
+    for (const auto& [name, site] : *core_->sites().all()) count += site->tree ? 1 : 0;
+    return count;
+  };
+  EXPECT_EQ(read(), 0U) << "the first look was given up and begun again";
+  world_.run_for(2s);
+  EXPECT_EQ(read(), SiteKeeper::kLanes);
+  world_.run_for(5s);
+  EXPECT_EQ(read(), 2 * SiteKeeper::kLanes);
+  EXPECT_TRUE(core_->sites().missing().empty());
 }
 
 TEST_F(EdgeSites, TheSameTreeIsNotReadAgain) {

@@ -114,6 +114,11 @@ class EdgePacks : public ::testing::Test {
   ~EdgePacks() override { stop(); }
 
   void start(const Flags& flags = {}, const std::string& file = "") {
+    run_core(flags, file);
+    ASSERT_EQ(world_.run_until([&] { return core_->packs().is_settled(); }, 1min), kDone);
+  }
+  // The same, and packs are verified later.
+  void run_core(const Flags& flags, const std::string& file) {
     stop();
     shutdown_ = runtime::Shutdown();
     settings_ = load(flags, file);
@@ -129,14 +134,14 @@ class EdgePacks : public ::testing::Test {
     run(core_->open());
     core_->apply(settings_);
     server_ = std::make_unique<http::test::TestServer>(world_, node_);
+    server_->server.tell_errors([this](std::string_view code) { core_->note_error(code); });
     add_routes(server_->router, *core_);
     add_pack_admin_routes(server_->router, *core_);
     endpoint_ = server_->start();
-    for (int i = 0; i < 4; ++i) add_task(core_->loader().work(shutdown_));
+    for (int i = 0; i < 4; ++i) add_task(core_->work(shutdown_));
     add_task(core_->pack_keeper().keep(shutdown_));
     add_task(core_->pack_orders().work(shutdown_));
     client_ = std::make_unique<http::test::RawClient>(world_, peer_, endpoint_);
-    ASSERT_EQ(world_.run_until([&] { return core_->packs().is_settled(); }, 1min), kDone);
   }
   // As a process that stops: what is on disk stays.
   void stop() {
@@ -183,6 +188,7 @@ class EdgePacks : public ::testing::Test {
   // Called with each pack before it is handed out.
   std::function<void(TestPack&)> prepare;
   base::Duration opening_takes = 1ms;
+  std::optional<base::Error> opening_fails;
   bool are_real = false;  // files are opened as a server does
 
   platform::sim::World world_{1, http::test::exact_world()};
@@ -230,6 +236,7 @@ class EdgePacks : public ::testing::Test {
     const auto size = co_await (*file)->size();
     const auto bytes = co_await (*file)->read_at(0, base::Buffer(*size));
     co_await runtime::sleep_for(self->opening_takes);
+    if (self->opening_fails) co_return base::fail(*self->opening_fails);
     std::string text(base::as_text(bytes->view()));
     if (text.starts_with("bad")) co_return base::fail(base::Code::Malformed, path + ": " + text);
     auto pack = std::make_shared<TestPack>(text);

@@ -79,6 +79,7 @@ class TestStorage final : public storage_api::StorageApi {
                                                      runtime::Deadline) override {
     ++opened[id.text()];
     if (takes > 0ms) co_await runtime::sleep_for(takes);
+    if (slow.contains(id.text())) co_await runtime::sleep_for(slow.at(id.text()));
     const auto found = objects.find(id.text());
     if (found == objects.end()) co_return base::fail(base::Code::NotFound, "no such object");
     storage_api::ObjectStream stream;
@@ -116,7 +117,8 @@ class TestStorage final : public storage_api::StorageApi {
   std::unique_ptr<storage_api::Changes> listen() override { return nullptr; }
 
   std::map<std::string, std::string> objects;
-  std::map<std::string, int> opened;  // how often, by address
+  std::map<std::string, int> opened;           // how often, by address
+  std::map<std::string, base::Duration> slow;  // how slow, by address
   base::Duration takes = 0ms;
 
  private:
@@ -160,7 +162,7 @@ class EdgeSites : public ::testing::Test {
       core_->sites().use(storage_);
     }
     const Root opening(node_.core(), expect_done(core_->sites().open()));
-    ASSERT_EQ(world_.run_until([&] { return opening.done(); }, 1min), Done);
+    ASSERT_EQ(world_.run_until([&] { return opening.done(); }, 1min), kDone);
     server_ = std::make_unique<http::test::TestServer>(world_, node_);
     add_site_routes(server_->router, *core_);
     add_site_admin_routes(server_->router, *core_);
@@ -216,7 +218,7 @@ class EdgeSites : public ::testing::Test {
                R"({"site":")" + site + R"(","target":")" + target + "\"}");
   }
 
-  static constexpr auto Done = platform::sim::Outcome::Done;
+  static constexpr auto kDone = platform::sim::Outcome::Done;
   bool has_origin = true;
 
   platform::sim::World world_{1, http::test::exact_world()};

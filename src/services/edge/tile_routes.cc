@@ -34,7 +34,6 @@ Response refuse_tile(Core& core, const Request& request, const base::Error& erro
   if (error.code == Code::DecodedCap || error.code == Code::DecodedRatio) {
     core.rejects().count(Reject::DecompressCap);
   }
-  if (error.code == Code::Timeout) core.rejects().count(Reject::Timeout);
   return refuse(request, error);
 }
 
@@ -143,8 +142,8 @@ Task<Response> get_file(Core* core, Request* request) {
 }
 
 std::string_view state_of(const MountEntry& entry) noexcept {
-  if (entry.mount) return entry.is_opening ? "replacing" : "mounted";
-  return entry.is_opening ? "verifying" : "refused";
+  if (entry.mount) return entry.is_opening() ? "replacing" : "mounted";
+  return entry.is_opening() ? "verifying" : "refused";
 }
 
 // Without the directory, which is nobody's business here.

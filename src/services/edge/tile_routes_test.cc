@@ -144,6 +144,13 @@ TEST_F(TileRoutes, AFileThatIsNotWhatItWasIsAnError) {
   EXPECT_EQ(get("/edge/tiles/world/1/0/0").status, 200) << "errors are not remembered";
 }
 
+TEST_F(TileRoutes, ATileThatIsLateIsCountedOnce) {
+  prepare = [](TestPack& pack) { pack.takes = 30s; };
+  start_world();
+  EXPECT_EQ(get("/edge/tiles/world/1/0/0", "Request-Timeout: 1\r\n").status, 504);
+  EXPECT_EQ(counted("edge_rejects_total", "timeout"), 1);
+}
+
 TEST_F(TileRoutes, ManyWhoMissTheSameTileAreOneRead) {
   prepare = [](TestPack& pack) { pack.takes = 100ms; };
   start_world();
