@@ -93,6 +93,7 @@ http::ClientSettings client_settings(const EdgeParts& parts, const EdgeConfig& c
   settings.allow_address = rule;
   settings.max_connections = config.workers;
   settings.max_waiting = config.workers;
+  settings.max_idle_total = config.workers;
   settings.connect_timeout = config.fill.timeout;
   settings.write_timeout = kNoTimeout;
   settings.read_timeout = kNoTimeout;
