@@ -80,10 +80,13 @@ Task<Result<FilledPtr>> AssetFiller::fill_to_disk(FillOrder order) {
     auto place = co_await store_->place(runtime::Deadline::in(patience()));
     if (!place) co_return base::fail(std::move(place.error()));
     std::string hold = store_->new_hold(parts_.loader->new_generation());
-    AssetWriter writer(*store_, std::move(*place), hold);
+    AssetWriter writer(*store_, std::move(*place), hold, order.may_keep);
     auto fetched =
         co_await parts_.origins->get(order.fetch, &writer, runtime::Deadline::in(patience()));
-    if (!fetched) co_return base::fail(std::move(fetched.error()));
+    if (!fetched) {
+      if (writer.refused()) parts_.rejects->count(Reject::BodyCap);
+      co_return base::fail(std::move(fetched.error()));
+    }
     if (fetched->status == 200) {
       co_return co_await take_body(&order, &*fetched, &writer, std::move(hold), purges);
     }
