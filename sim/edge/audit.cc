@@ -39,8 +39,10 @@ Task<void> EdgeAuditor::check_url(std::size_t url) {
   if (scene_.journal.failed()) co_return;
   ++checked_;
   const CachePolicy& policy = plan_.urls[plan_.final(url)].policy;
-  const bool is_kept =
-      policy.may_be_shared() && !policy.no_cache && policy.fresh_for() >= 5s && !plan_.amnesia;
+  const UrlPlan& asked = plan_.urls[url];
+  const bool is_way_kept = !asked.leads_to || std::chrono::seconds(asked.redirect_lasts_s) >= 5s;
+  const bool is_kept = policy.may_be_shared() && !policy.no_cache && policy.fresh_for() >= 5s &&
+                       is_way_kept && !plan_.amnesia;
   if (!is_kept || talk_.last_answer().field("x-cache") != "miss") co_return;
   outcome = co_await ask(url, {.only_if_cached = true});
   expect(outcome == "200", "in a quiet world, " + which + " was not kept -> " + outcome);

@@ -166,6 +166,9 @@ bool EdgeJudge::may_be_hit(const Offer& offer) const {
   const RequestPolicy& wanted = request_->policy;
   if (wanted.no_cache || offer.policy.no_cache || !offer.policy.may_be_shared()) return false;
   Duration usable = offer.policy.fresh_for();
+  // For no longer than the way to it.
+  const UrlPlan& asked = plan_.urls[request_->url];
+  if (asked.leads_to) usable = std::min(usable, seconds_of(asked.redirect_lasts_s));
   if (wanted.min_fresh_s) usable -= seconds_of(*wanted.min_fresh_s);
   if (wanted.max_age_s) {
     const Duration young = seconds_of(*wanted.max_age_s + 1) - seconds_of(offer.policy.age_s);

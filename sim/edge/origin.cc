@@ -125,14 +125,18 @@ Task<bool> Origin::answer(Link* link, Incoming* request, std::size_t url) {
   if (!where.empty()) co_return co_await redirect(link, where);
   if (is_bodiless(deed)) co_return co_await misbehave(link, deed);
   if (what.leads_to) {
-    co_return co_await redirect(link, "https://" + plan_.name(*what.leads_to));
+    const unsigned lasts_s = what.redirect_lasts_s;
+    co_return co_await redirect(
+        link, "https://" + plan_.name(*what.leads_to),
+        lasts_s == 0 ? "" : "Cache-Control: max-age=" + std::to_string(lasts_s) + "\r\n");
   }
   const std::string language = what.varies ? std::string(request->field("accept-language")) : "";
   const std::uint64_t version = is_honest(deed) ? shelf_.version(url, now()) : shelf_.poison();
   std::string body = shelf_.body(url, version, language);
   const std::string tag = version_tag(version, language);
   Reply reply;
-  reply.head = "Cache-Control: " + what.policy.text() + "\r\n" + std::string(kCookie);
+  reply.head = "Cache-Control: " + what.policy.text() + "\r\n";
+  if (what.policy.sets_cookie) reply.head += kCookie;
   if (what.policy.age_s != 0) reply.head += "Age: " + std::to_string(what.policy.age_s) + "\r\n";
   if (what.varies) reply.head += "Vary: Accept-Language\r\n";
   if (is_honest(deed) && request->field("if-none-match") == tag) {
@@ -210,11 +214,11 @@ std::string Origin::redirect_to(OriginDeed deed) {
   }
 }
 
-Task<bool> Origin::redirect(Link* link, std::string_view where) {
-  return write(
-      link,
-      "HTTP/1.1 302 There\r\nLocation: " + std::string(where) + "\r\nContent-Length: 0\r\n\r\n",
-      Pace());
+Task<bool> Origin::redirect(Link* link, std::string_view where, std::string_view fields) {
+  return write(link,
+               "HTTP/1.1 302 There\r\nLocation: " + std::string(where) + "\r\n" +
+                   std::string(fields) + "Content-Length: 0\r\n\r\n",
+               Pace());
 }
 
 // Whole, in one of the ways to be.

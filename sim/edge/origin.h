@@ -36,7 +36,7 @@ class Origin final : public RawServer {
   Task<bool> answer(Link* link, Incoming* request, std::size_t url);
   // Those that end in what is no answer.
   Task<bool> misbehave(Link* link, OriginDeed deed);
-  Task<bool> redirect(Link* link, std::string_view where);
+  Task<bool> redirect(Link* link, std::string_view where, std::string_view fields = {});
   Task<bool> send(Link* link, Reply reply, OriginDeed deed);
   Task<bool> send_broken(Link* link, Reply reply, OriginDeed deed);
   [[nodiscard]] OriginDeed draw_deed();

@@ -95,6 +95,8 @@ CachePolicy draw_policy(Dice& dice) {
       policy.max_age_s = dice.pick({0U, 1U, 2U, 5U, 60U});
       break;
   }
+  policy.sets_cookie = dice.chance(60);
+  policy.is_public = policy.sets_cookie && dice.chance(80);
   return policy;
 }
 
@@ -116,7 +118,9 @@ void draw_urls(Dice& dice, EdgePlan& plan) {
   }
   // Some lead to another one, on whichever origin; none further than that.
   for (std::size_t i = 0; i + 1 < urls; i += 5) {
-    if (dice.chance(50)) plan.urls[i].leads_to = i + 1;
+    if (!dice.chance(50)) continue;
+    plan.urls[i].leads_to = i + 1;
+    plan.urls[i].redirect_lasts_s = dice.pick({0U, 1U, 60U});
   }
 }
 
@@ -225,6 +229,7 @@ std::string CachePolicy::text() const {
   if (s_maxage_s) add("s-maxage=" + std::to_string(*s_maxage_s));
   if (must_revalidate) add("must-revalidate");
   if (stale_if_error_s) add("stale-if-error=" + std::to_string(*stale_if_error_s));
+  if (is_public && !no_store && !is_private) add("public");
   return out;
 }
 

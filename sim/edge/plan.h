@@ -66,10 +66,14 @@ struct CachePolicy {
   bool is_private = false;
   bool no_cache = false;
   bool must_revalidate = false;
+  bool sets_cookie = false;
+  bool is_public = false;
   std::optional<unsigned> stale_if_error_s{};
 
   [[nodiscard]] std::string text() const;
-  [[nodiscard]] bool may_be_shared() const noexcept { return !no_store && !is_private; }
+  [[nodiscard]] bool may_be_shared() const noexcept {
+    return !no_store && !is_private && (!sets_cookie || is_public || s_maxage_s);
+  }
   // For which it is fresh, from when it was asked for; the judge's own reading of RFC 9111.
   [[nodiscard]] Duration fresh_for() const;
 };
@@ -83,6 +87,7 @@ struct UrlPlan {
   Duration changes_every{};               // zero: never
   bool varies = false;                    // by Accept-Language
   std::optional<std::size_t> leads_to{};  // the URL that it redirects to
+  unsigned redirect_lasts_s = 0;          // what the redirect says to caches; zero: nothing
 };
 
 struct OriginPlan {

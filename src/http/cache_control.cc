@@ -150,7 +150,6 @@ void RequestCacheControl::add(std::string_view line) noexcept {
     if (iequals(name, "no-store")) no_store = true;
     if (iequals(name, "no-cache")) no_cache = true;
     if (iequals(name, "only-if-cached")) only_if_cached = true;
-    if (iequals(name, "no-transform")) no_transform = true;
     if (iequals(name, "max-age")) set_least(max_age, directive);
     if (iequals(name, "stale-if-error")) set_least(stale_if_error, directive);
     if (iequals(name, "min-fresh")) {

@@ -40,7 +40,6 @@ struct RequestCacheControl {
   bool no_store = false;
   bool no_cache = false;
   bool only_if_cached = false;
-  bool no_transform = false;
   std::optional<std::uint32_t> max_age{};
   std::optional<std::uint32_t> min_fresh{};
   std::optional<std::uint32_t> max_stale{};  // kMaxDeltaS: however stale

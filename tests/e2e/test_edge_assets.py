@@ -111,7 +111,8 @@ class Fill(LiveCase):
 
     def test_what_clients_are_not_told(self):
         server = self.live()
-        self.origin.say("/t", Resource(b"x", DAY, "Set-Cookie: id=1", "Server: secret/1",
+        self.origin.say("/t", Resource(b"x", DAY + ", public", "Set-Cookie: id=1",
+                                       "Server: secret/1",
                                        "X-Powered-By: y", "Strict-Transport-Security: max-age=1",
                                        "Clear-Site-Data: *", "Access-Control-Allow-Origin: *",
                                        'Content-Disposition: attachment; filename="a"',
@@ -123,6 +124,30 @@ class Fill(LiveCase):
                                       "strict-transport-security"}, names)
             self.assertEqual(response.get("Content-Language"), "de")
             self.assertEqual(response.get("Content-Disposition"), 'attachment; filename="a"')
+
+    def test_browsers_are_told_that_it_is_not_ours(self):
+        """A page of somebody else's is in the same origin as sites and the API."""
+        server = self.live()
+        self.origin.say("/page", Resource(b"<script>alert(1)</script>", DAY,
+                                          "Content-Type: text/html",
+                                          "Content-Security-Policy: default-src 'none'"))
+        self.origin.say("/large", Resource(noise(9 * MIB), DAY))
+        for path, own in (("/page", {"default-src 'none'", "sandbox"}), ("/large", {"sandbox"})):
+            for fields in ((), (), (("Range", "bytes=0-3"),)):
+                response = server.asset(self.origin, path, fields)
+                self.assertIn(response.status, (200, 206))
+                self.assertEqual(response.get("X-Content-Type-Options"), "nosniff")
+                policies = {value for name, value in response.headers
+                            if name.lower() == "content-security-policy"}
+                self.assertEqual(policies, own, path)
+
+    def test_a_coding_that_may_not_be_taken_off(self):
+        server = self.live()
+        self.origin.say("/n", Resource(origin.gzipped(b"text"), DAY + ", no-transform",
+                                       "Content-Encoding: gzip"))
+        self.refused(server.asset(self.origin, "/n"), 502, "UpstreamFail")
+        self.origin.say("/i", Resource(b"text", DAY + ", no-transform"))
+        self.assertEqual(self.filled(server, "/i").body, b"text")
 
     def test_codings_of_origins_are_taken_off(self):
         server = self.live()
@@ -153,6 +178,45 @@ class Fill(LiveCase):
             self.assertEqual(self.filled(server, path).body, b"there")
         path = self.origin.say("/whole", origin.redirect(self.origin.url("/to")))
         self.assertEqual(self.filled(server, path).body, b"there")
+
+    def test_a_redirect_by_language(self):
+        """What is behind it is kept for those who were sent there, though it does not vary."""
+        server = self.live()
+        for language in ("de", "en"):
+            self.origin.say(f"/{language}/", Resource(language.encode(), DAY, etag='"same"'))
+        self.origin.say("/", lambda peer, request: origin.redirect(
+            f"/{request.get('accept-language')}/", "302 Found", "Vary: Accept-Language",
+            DAY)(peer, request))
+        for cache in ("miss", "hit"):
+            for language in ("de", "en"):
+                response = self.filled(server, "/", [("Accept-Language", language)], cache=cache)
+                self.assertEqual(response.body, language.encode())
+                self.assertEqual(response.get("Vary"), "accept-language")
+        self.assertEqual(self.origin.count("/"), 2)
+
+    def test_a_redirect_that_may_not_be_kept(self):
+        server = self.live()
+        self.origin.say("/signed", Resource(b"for one", "Cache-Control: public, max-age=31536000"))
+        for control in ("no-store", "private"):
+            path = self.origin.say("/" + control, origin.redirect(
+                "/signed", "302 Found", "Cache-Control: " + control))
+            for _ in range(2):
+                response = self.filled(server, path, cache="miss")
+                self.assertIn("no-store", response.get("Cache-Control"))
+            self.assertEqual(self.origin.count(path), 2)
+
+    def test_a_redirect_to_a_new_version_with_the_old_ones_tag(self):
+        server = self.live()
+        for version in ("v1", "v2"):
+            self.origin.say("/" + version, Resource(version.encode(), DAY, etag='"same"'))
+        self.origin.say("/latest", origin.redirect("/v1"))
+        self.assertEqual(self.filled(server, "/latest", cache="miss").body, b"v1")
+        # Without a lifetime of its own the redirect holds once: it is asked where it leads now.
+        self.assertEqual(self.filled(server, "/latest", cache="revalidated").body, b"v1")
+        self.assertEqual(self.origin.asked("/v1")[-1].get("if-none-match"), '"same"')
+        self.origin.say("/latest", origin.redirect("/v2"))
+        self.assertEqual(self.filled(server, "/latest", cache="miss").body, b"v2")
+        self.assertIsNone(self.origin.asked("/v2")[-1].get("if-none-match"))
 
 
 class Keeping(LiveCase):
@@ -205,6 +269,20 @@ class Keeping(LiveCase):
         self.filled(server, "/a", cache="miss")
         self.origin.kill()
         self.refused(server.asset(self.origin, "/a"), 502, "UpstreamFail")
+
+    def test_what_may_not_be_kept_is_not_on_disk(self):
+        """Not even on its way: what is too large for memory is refused."""
+        server = self.live()
+        before = self.on_disk()
+        for number, control in enumerate(("no-store", "private, max-age=60")):
+            path = self.origin.say(f"/{number}", Resource(noise(9 * MIB), "Cache-Control: " +
+                                                          control))
+            self.moves(server, "edge_rejects_total", 1, lambda path=path: self.refused(
+                server.asset(self.origin, path), 413, "BodyCap"), reason="body_cap")
+            path = self.origin.say(f"/small/{number}", Resource(noise(MIB), "Cache-Control: " +
+                                                                control))
+            self.assertTrue(self.filled(server, path, cache="miss").body == noise(MIB))
+        self.assertEqual(self.on_disk(), before)
 
     def test_a_restart_keeps_the_cache(self):
         server = self.live()

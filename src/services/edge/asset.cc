@@ -12,13 +12,17 @@
 namespace ron::edge {
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersion = 2;
 constexpr std::size_t kMaxFields = base::limits::kHeadFields;
 constexpr std::size_t kMaxTextBytes = base::limits::kHeadBytes;
 
 // Ours stand for these: Age is counted on, Date is the server's, and the entity-tag names the bytes
 // that we have.
 constexpr std::array<std::string_view, 3> kReplaced = {"age", "date", "etag"};
+// What others have is in a browser's eyes from this server, as sites and the API are. So it runs no
+// scripts, opens no forms and reads nothing of theirs, and is what its Content-Type says.
+constexpr std::string_view kContained =
+    "X-Content-Type-Options: nosniff\r\nContent-Security-Policy: sandbox\r\n";
 
 VaryMask mask_of(const http::Vary& vary) {
   const auto names = [&](std::string_view name) {
@@ -34,8 +38,8 @@ std::string lines_of(const KeptFields& fields, std::string_view tag) {
     if (std::ranges::any_of(kReplaced, is_replaced)) continue;
     lines.append(name).append(": ").append(value).append("\r\n");
   }
-  if (!tag.empty()) lines.append("ETag: \"").append(tag).append("\"\r\nAccept-Ranges: bytes\r\n");
-  return lines;
+  lines.append("ETag: \"").append(tag).append("\"\r\nAccept-Ranges: bytes\r\n");
+  return lines.append(kContained);
 }
 
 void write_text(volume::FieldWriter& out, std::string_view text) {
@@ -84,7 +88,7 @@ bool Asset::fits(const Preferences& asked) const {
 
 Validators Asset::validators() const {
   return {std::string(find_field(facts.fields, "ETag")),
-          std::string(find_field(facts.fields, "Last-Modified"))};
+          std::string(find_field(facts.fields, "Last-Modified")), facts.final_url};
 }
 
 std::string encode(const AssetFacts& facts) {
@@ -103,6 +107,7 @@ std::string encode(const AssetFacts& facts) {
   out.i64(facts.times.received_ms);
   out.id(facts.address);
   out.u64(facts.length);
+  write_text(out, facts.final_url);
   write_text(out, facts.hold);
   return std::move(out).take();
 }
@@ -125,6 +130,7 @@ std::optional<AssetFacts> decode_facts(std::string_view text) {
   facts.times.received_ms = in.i64();
   facts.address = in.id();
   facts.length = in.u64();
+  facts.final_url = read_text(in);
   facts.hold = read_text(in);
   const bool is_whole = in.complete() && facts.status == 200 && !facts.hold.empty();
   if (!is_whole || !facts.url.starts_with("https://")) return std::nullopt;

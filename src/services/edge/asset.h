@@ -11,6 +11,7 @@
 #include "base/object_id.h"
 #include "http/freshness.h"
 #include "services/edge/fetch.h"
+#include "services/edge/kept_fields.h"
 
 namespace ron::edge {
 
@@ -46,6 +47,8 @@ struct AssetFacts {
   http::ExchangeTimes times{};
   base::ObjectId address{};  // of the bytes of a 200
   std::uint64_t length = 0;
+  // Where redirects led to it; empty: there were none.
+  std::string final_url{};
   // Under which name its bytes are held on disk; empty: they are not.
   std::string hold{};
 };

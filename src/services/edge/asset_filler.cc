@@ -80,10 +80,13 @@ Task<Result<FilledPtr>> AssetFiller::fill_to_disk(FillOrder order) {
     auto place = co_await store_->place(runtime::Deadline::in(patience()));
     if (!place) co_return base::fail(std::move(place.error()));
     std::string hold = store_->new_hold(parts_.loader->new_generation());
-    AssetWriter writer(*store_, std::move(*place), hold);
+    AssetWriter writer(*store_, std::move(*place), hold, order.may_keep);
     auto fetched =
         co_await parts_.origins->get(order.fetch, &writer, runtime::Deadline::in(patience()));
-    if (!fetched) co_return base::fail(std::move(fetched.error()));
+    if (!fetched) {
+      if (writer.refused()) parts_.rejects->count(Reject::BodyCap);
+      co_return base::fail(std::move(fetched.error()));
+    }
     if (fetched->status == 200) {
       co_return co_await take_body(&order, &*fetched, &writer, std::move(hold), purges);
     }
@@ -137,6 +140,7 @@ AssetPtr AssetFiller::make_asset(const FillOrder& order, Fetched& fetched,
                    .times = {fetched.requested_ms, fetched.received_ms},
                    .address = body.address,
                    .length = body.length,
+                   .final_url = fetched.final_url == order.wanted.url ? "" : fetched.final_url,
                    .hold = std::move(hold)};
   return std::make_shared<const Asset>(std::move(facts), parts_.loader->new_generation(),
                                        parts_.settings->get()->cache.negative_ttl);
@@ -152,8 +156,10 @@ std::shared_ptr<Filled> AssetFiller::take_word(const FillOrder& order, Fetched& 
     return filled;
   }
   AssetFacts facts = order.copy->facts;
+  facts.preferences = order.wanted.preferences;  // it may vary by more than it did
   freshen(facts.fields, fetched.fields);
   facts.times = {fetched.requested_ms, fetched.received_ms};
+  fetched.restraints.apply(facts.status, facts.fields, facts.times);
   MemoryTier& memory = parts_.loader->memory();
   auto asset = std::make_shared<Asset>(std::move(facts), order.copy->serial, base::Duration{});
   if (asset->lines != order.copy->lines) {
@@ -171,7 +177,14 @@ std::shared_ptr<Filled> AssetFiller::take_word(const FillOrder& order, Fetched& 
   }
   filled->asset = std::move(asset);
   filled->is_revalidated = true;
-  if (keeps) gone = table_.put(filled->asset);
+  if (!filled->asset->may_be_shared) {
+    // What may not be kept any more is not kept as it was, either.
+    if (table_.erase(*order.copy)) gone.push_back(order.copy);
+  } else if (keeps) {
+    // Of what varies by something else now the table would take it for another variant.
+    if (filled->asset->vary != order.copy->vary) table_.erase(*order.copy);
+    gone = table_.put(filled->asset);
+  }
   return filled;
 }
 

@@ -151,14 +151,23 @@ Task<Result<>> AssetStore::load_entries() {
     auto page = co_await map_->scan(from, "", kPage);
     if (!page && page.error().code == Code::IntegrityFail) co_return Result<>();
     if (!page) co_return base::fail(std::move(page.error()));
+    platform::KeyValueBatch unreadable;
     for (auto& [hold, text] : *page) {
       auto facts = decode_facts(text);
-      if (!facts || facts->hold != hold) continue;  // swept with what it held
+      if (!facts || facts->hold != hold) {
+        unreadable.erase(hold);  // what it held is swept
+        continue;
+      }
       remembered_.emplace(hold, facts->address);
       auto asset = std::make_shared<const Asset>(std::move(*facts), generations_->new_generation(),
                                                  negative_for);
       auto gone = table_.put(std::move(asset));
       std::ranges::move(gone, std::back_inserter(unwanted_));
+    }
+    if (!unreadable.empty()) {
+      const Result<> erased = co_await map_->write(std::move(unreadable));
+      if (!erased) log_.warn("the cache cannot be noted", {{"what", erased.error().message}});
+      is_dirty_ = true;
     }
     if (page->size() < kPage) co_return Result<>();
     from = page->back().first + '\0';

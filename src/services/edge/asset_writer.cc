@@ -46,8 +46,9 @@ Task<Result<T>> ask(Submit submit) {
 
 }  // namespace
 
-AssetWriter::AssetWriter(AssetStore& store, runtime::Semaphore::Permit place, std::string hold)
-    : store_(store), hold_(std::move(hold)) {
+AssetWriter::AssetWriter(AssetStore& store, runtime::Semaphore::Permit place, std::string hold,
+                         bool may_keep)
+    : store_(store), hold_(std::move(hold)), request_allows_(may_keep) {
   change_.place = std::move(place);
 }
 
@@ -84,12 +85,22 @@ Task<Result<>> AssetWriter::begin(const Fetched* head) {
     change_.upload.reset();
   }
   start_over();
+  may_keep_ = request_allows_ &&
+              may_be_kept(head->status, head->fields, {head->requested_ms, head->received_ms});
   if (expected <= kSmallBytes) {
     buffer_ = Buffer(expected);
     buffer_.resize(0);
     co_return Result<>();
   }
+  if (!may_keep_) co_return base::fail(refuse());
   co_return co_await begin_upload(expected);
+}
+
+base::Error AssetWriter::refuse() {
+  refused_ = true;
+  return base::Error(Code::BodyCap,
+                     "the answer may not be kept, and is larger than such answers may be")
+      .with("max_bytes", std::to_string(kSmallBytes));
 }
 
 Task<Result<>> AssetWriter::begin_upload(std::uint64_t length) {
@@ -136,6 +147,7 @@ Task<Result<>> AssetWriter::write(base::ByteView piece) {
     piece = piece.subspan(fits.size());
     const bool is_full = buffer_.size() == (is_large_ ? kPartBytes : kSmallBytes);
     if (!is_full || (!is_large_ && piece.empty())) continue;
+    if (!may_keep_) co_return base::fail(refuse());
     is_large_ = true;
     const Buffer whole = std::exchange(buffer_, Buffer());
     for (std::size_t at = 0; at < whole.size(); at += kPartBytes) {

@@ -3,6 +3,9 @@
 // A body of at most base::limits::kDecodedBytes stays in memory until it is whole and is stored by
 // one write. A larger one is an upload in parts. If its length is not known before its end, its
 // parts are objects of their own until then, because an upload says its length when it begins.
+//
+// What may not be kept is never on disk, not even on its way: if it is larger than what is held in
+// memory, it is refused with BodyCap.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +22,8 @@ namespace ron::edge {
 // One task; the store outlives it. What it has written is removed again unless keep() is called.
 class AssetWriter final : public BodySink {
  public:
-  AssetWriter(AssetStore& store, runtime::Semaphore::Permit place, std::string hold);
+  // `may_keep` as far as the request is concerned; begin() asks the answer, too.
+  AssetWriter(AssetStore& store, runtime::Semaphore::Permit place, std::string hold, bool may_keep);
   ~AssetWriter() override;
 
   platform::Task<base::Result<>> begin(const Fetched* head) override;
@@ -35,6 +39,9 @@ class AssetWriter final : public BodySink {
   // that the disk does not take is not stored, and if it is large, this fails. Cancel-safe.
   platform::Task<base::Result<Body>> finish(bool wanted);
 
+  // The body was larger than what may not be kept can be.
+  [[nodiscard]] bool refused() const noexcept { return refused_; }
+
   // The table has taken the asset and let go of others for it: the body stays.
   void keep(AssetPtr asset, std::vector<AssetPtr> gone);
 
@@ -47,6 +54,7 @@ class AssetWriter final : public BodySink {
   platform::Task<base::Result<>> move_spooled();
   platform::Task<base::Result<Body>> finish_small(bool wanted);
   void append(base::ByteView piece);
+  base::Error refuse();
   // Everything so far was worth nothing.
   void start_over();
 
@@ -58,6 +66,9 @@ class AssetWriter final : public BodySink {
   std::uint64_t parts_ = 0;              // that the upload has
   std::vector<base::ObjectId> spooled_;  // parts of a body whose length is not known
   bool is_large_ = false;
+  const bool request_allows_;
+  bool may_keep_ = true;  // this answer
+  bool refused_ = false;
 };
 
 }  // namespace ron::edge

@@ -51,6 +51,8 @@ std::vector<kit::Addend> memory_budget(const EdgeConfig& config, std::size_t cor
       {"bodies being filled or loaded (edge.workers)", config.workers * kBodiesOfFill,
        base::limits::kDecodedBytes},
       {"origins being asked (edge.workers)", config.workers, http::kSecuredExchangeBytes},
+      {"connections to origins that are kept (edge.workers)", config.workers * cores,
+       platform::kTlsStreamBytes},
       {"fills and loads that wait (edge.channels.work)", config.work_capacity,
        sizeof(std::optional<Job>) + base::limits::kTargetBytes},
       // A reader keeps what it is sent, also when the memory tier has let go of it by then. It
@@ -85,7 +87,7 @@ std::vector<kit::Addend> memory_budget(const EdgeConfig& config, std::size_t cor
 }
 
 std::uint64_t descriptors_needed(const EdgeConfig& config, std::size_t cores) noexcept {
-  return kListeners * config.server.max_conns + config.workers +
+  return kListeners * config.server.max_conns + config.workers + config.workers * cores +
          (config.packs.size() + kPacksBeyond) * kFilesOfPack + (config.amnesia ? 0 : kCacheFiles) +
          cores * kDescriptorsPerCore + kDescriptorsOfProcess;
 }

@@ -14,8 +14,8 @@ namespace ron::edge {
 // once, whatever it runs, is not in it.
 std::vector<kit::Addend> memory_budget(const EdgeConfig& config, std::size_t cores);
 
-// File descriptors at the limits: both listeners' connections, those to origins, packs, and the
-// files of the cache.
+// File descriptors at the limits: both listeners' connections, those to origins that are in use and
+// those that each core keeps, packs, and the files of the cache.
 std::uint64_t descriptors_needed(const EdgeConfig& config, std::size_t cores) noexcept;
 
 }  // namespace ron::edge

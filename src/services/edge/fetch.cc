@@ -5,7 +5,6 @@
 #include <chrono>
 
 #include "http/client.h"
-#include "http/field_list.h"
 #include "http/uri.h"
 #include "runtime/metric_names.h"
 #include "runtime/permit.h"
@@ -93,6 +92,7 @@ http::ClientSettings client_settings(const EdgeParts& parts, const EdgeConfig& c
   settings.allow_address = rule;
   settings.max_connections = config.workers;
   settings.max_waiting = config.workers;
+  settings.max_idle_total = config.workers;
   settings.connect_timeout = config.fill.timeout;
   settings.write_timeout = kNoTimeout;
   settings.read_timeout = kNoTimeout;
@@ -108,20 +108,6 @@ std::string plural(std::uint32_t tries) {
 }
 
 }  // namespace
-
-std::string_view find_field(const KeptFields& fields, std::string_view name) noexcept {
-  const auto found = std::ranges::find_if(
-      fields, [name](const auto& field) { return http::iequals(field.first, name); });
-  return found == fields.end() ? std::string_view() : std::string_view(found->second);
-}
-
-void freshen(KeptFields& stored, const KeptFields& of_304) {
-  std::erase_if(stored, [&](const auto& field) {
-    return std::ranges::any_of(
-        of_304, [&](const auto& newer) { return http::iequals(newer.first, field.first); });
-  });
-  stored.insert(stored.end(), of_304.begin(), of_304.end());
-}
 
 // What a core has of its own.
 struct Fetcher::Loop {
@@ -259,10 +245,15 @@ Task<Result<Result<Fetched>>> Fetcher::try_once(FetchAttempt* attempt, Deadline 
 void Fetcher::refused(const FetchRequest& request, const Error& error) {
   meters_->count(Outcome::Refused);
   count_reject(*parts_.rejects, error);
+  // Anybody can cause these at will, without any origin: they must not bury what others cause.
+  const auto silenced = refusals_.admit(parts_.host.clock.unix_ms());
+  if (!silenced) return;
   const http::Target cut = http::split_target(request.target);
+  const std::string more =
+      *silenced == 0 ? "" : "; " + std::to_string(*silenced) + " more since the last";
   tell(EventKind::FillRefused, request,
        "https://" + config::printable(request.host_port) + config::printable(cut.path),
-       error.message, 0);
+       error.message + more, 0);
 }
 
 void Fetcher::settle(const FetchRequest& request, const Ending& ending) {

@@ -26,12 +26,14 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/ulid.h"
+#include "observe/log.h"
 #include "platform/task.h"
 #include "runtime/deadline.h"
 #include "runtime/retry.h"
 #include "runtime/shutdown.h"
 #include "services/edge/egress.h"
 #include "services/edge/events.h"
+#include "services/edge/kept_fields.h"
 #include "services/edge/parts.h"
 
 namespace ron::edge {
@@ -42,6 +44,9 @@ class FetchAttempt;
 struct Validators {
   std::string etag{};  // with its quotes, as the origin wrote it
   std::string last_modified{};
+  // Where redirects led to it; empty: there were none. Validators are those of one URL only
+  // (RFC 9110, 8.8.3), so nobody else is asked about them.
+  std::string url{};
 
   [[nodiscard]] bool any() const noexcept { return !etag.empty() || !last_modified.empty(); }
 };
@@ -56,20 +61,13 @@ struct FetchRequest {
   base::Ulid corr_id{};
 };
 
-// The fields of an answer that are worth keeping: what describes the body, and what caches go by.
-using KeptFields = std::vector<std::pair<std::string, std::string>>;
-
-// The first field of that name, whatever its case; empty when absent.
-std::string_view find_field(const KeptFields& fields, std::string_view name) noexcept;
-// A 304 says what is new about the copy it confirms (RFC 9111, 3.2): its fields replace those of
-// the same name.
-void freshen(KeptFields& stored, const KeptFields& of_304);
-
 struct Fetched {
   int status = 0;  // 200, 304, 404 or 410
   // Content-Type, Content-Language, Content-Disposition, Cache-Control, Expires, Age, Date, ETag,
-  // Last-Modified, Vary, Link. A field with several lines has several elements.
+  // Last-Modified, Vary, Link, Content-Security-Policy. A field with several lines has several
+  // elements. What redirects and cookies say to caches is in them, unless it is a 304.
   KeptFields fields{};
+  Restraints restraints{};                // of a 304: for the fields that it freshens
   std::optional<std::uint64_t> length{};  // of the body as it is written; none until that is known
   std::int64_t requested_ms = 0;          // of the last try
   std::int64_t received_ms = 0;
@@ -146,6 +144,7 @@ class Fetcher final : public Origins {
   EdgeParts parts_;
   std::unique_ptr<Meters> meters_;
   runtime::RetryBudget retries_;
+  observe::LogLimiter refusals_;
   std::vector<std::unique_ptr<Loop>> loops_;  // of each core
 };
 

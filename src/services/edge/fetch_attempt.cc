@@ -26,7 +26,7 @@ using http::KnownField;
 using platform::Task;
 using Tried = FetchAttempt::Tried;
 
-constexpr std::array<std::string_view, 11> kKept = {"Content-Type",
+constexpr std::array<std::string_view, 12> kKept = {"Content-Type",
                                                     "Content-Language",
                                                     "Content-Disposition",
                                                     "Cache-Control",
@@ -36,13 +36,18 @@ constexpr std::array<std::string_view, 11> kKept = {"Content-Type",
                                                     "ETag",
                                                     "Last-Modified",
                                                     "Vary",
-                                                    "Link"};
+                                                    "Link",
+                                                    "Content-Security-Policy"};
 
 Error failure(Code code, std::string message, std::string_view why) {
   return Error(code, std::move(message)).with("reason", std::string(why));
 }
 Tried final(Error error) { return Result<Fetched>(fail(std::move(error))); }
 Tried again(Error error) { return fail(std::move(error)); }
+
+bool sets_cookie(const http::ClientResponse& response) {
+  return response.head().find("Set-Cookie").has_value();
+}
 
 bool is_redirect(int status) noexcept {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
@@ -128,6 +133,7 @@ FetchAttempt::FetchAttempt(FetchTools tools, FetchRules rules, const FetchReques
 Task<Tried> FetchAttempt::run(runtime::Deadline deadline) {
   ++tries_;
   at_ = url_;
+  restraints_ = {};
   std::vector<OriginUrl> seen;
   while (true) {
     seen.push_back(at_);
@@ -138,13 +144,15 @@ Task<Tried> FetchAttempt::run(runtime::Deadline deadline) {
     if (is_redirect(status)) {
       Result<OriginUrl> next = next_hop(*response, seen);
       if (!next) co_return final(std::move(next.error()));
+      note_redirect(*response);
       at_ = std::move(*next);
       continue;
     }
-    const bool conditional = request_.validators.any() && !unconditional_;
+    const bool conditional = is_conditional();
     if (status == 304 && conditional && !confirms(*response)) {
       unconditional_ = true;
       at_ = url_;
+      restraints_ = {};
       seen.clear();
       continue;
     }
@@ -173,7 +181,7 @@ Task<Result<http::ClientResponse>> FetchAttempt::ask(http::SendProgress* progres
   add("Via", "1.1 ron-edge");
   add("Accept", request_.accept);
   add("Accept-Language", request_.accept_language);
-  if (!unconditional_) {
+  if (is_conditional()) {
     add("If-None-Match", request_.validators.etag);
     add("If-Modified-Since", request_.validators.last_modified);
   }
@@ -215,6 +223,18 @@ Result<OriginUrl> FetchAttempt::next_hop(const http::ClientResponse& response,
   return next;
 }
 
+void FetchAttempt::note_redirect(const http::ClientResponse& response) {
+  const http::CacheFields fields = http::read_cache_fields(response.head().fields(), received_ms_);
+  restraints_.add_redirect(response.status(), fields, sets_cookie(response),
+                           {requested_ms_, received_ms_});
+}
+
+bool FetchAttempt::is_conditional() const {
+  const Validators& validators = request_.validators;
+  if (!validators.any() || unconditional_) return false;
+  return validators.url.empty() ? at_ == url_ : at_.text() == validators.url;
+}
+
 // A 304 that names another entity-tag than was asked about confirms nothing.
 bool FetchAttempt::confirms(const http::ClientResponse& response) const {
   const auto said = response.head().find("ETag");
@@ -233,6 +253,13 @@ Fetched FetchAttempt::head_of(const http::ClientResponse& response) const {
     if (kept == kKept.end()) continue;
     if (*kept == "ETag" && !http::parse_entity_tag(field.value)) continue;
     head.fields.emplace_back(*kept, field.value);
+  }
+  Restraints restraints = restraints_;
+  if (sets_cookie(response)) restraints.note_cookie();
+  if (head.status == 304) {
+    head.restraints = std::move(restraints);
+  } else {
+    restraints.apply(head.status, head.fields, {requested_ms_, received_ms_});
   }
   head.requested_ms = requested_ms_;
   head.received_ms = received_ms_;
@@ -269,6 +296,12 @@ Task<Tried> FetchAttempt::take_body(http::ClientResponse response, Fetched fetch
   if (!coding) {
     co_return final(
         failure(Code::UpstreamFail, "the origin's answer has an unknown coding", reason::kCoding));
+  }
+  const auto control = http::read_cache_fields(fetched.fields, received_ms_).control;
+  if (*coding != http::Coding::Identity && control.no_transform) {
+    co_return final(failure(Code::UpstreamFail,
+                            "the origin's answer has a coding that it forbids to take off",
+                            reason::kCoding));
   }
   const std::uint64_t announced = response.head().content_length.value_or(0);
   if (announced > fill.max_object_bytes.bytes) {

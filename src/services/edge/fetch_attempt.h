@@ -28,7 +28,7 @@ inline constexpr std::string_view kStatus = "status";               // an answer
 inline constexpr std::string_view kRedirect = "redirect";           // to nowhere, or to no https
 inline constexpr std::string_view kRedirectLoop = "redirect_loop";  //
 inline constexpr std::string_view kBroken = "broken";               // not HTTP, or not whole
-inline constexpr std::string_view kCoding = "coding";               // one that nobody asked for
+inline constexpr std::string_view kCoding = "coding";               // one that cannot be taken off
 inline constexpr std::string_view kBodyCap = "body_cap";            //
 inline constexpr std::string_view kDecompressCap = "decompress_cap";
 inline constexpr std::string_view kEtagInvalid = "etag_invalid";
@@ -75,6 +75,9 @@ class FetchAttempt {
                                                          runtime::Deadline deadline);
   base::Result<OriginUrl> next_hop(const http::ClientResponse& response,
                                    const std::vector<OriginUrl>& seen) const;
+  void note_redirect(const http::ClientResponse& response);
+  // What is asked for now is what the validators are of.
+  [[nodiscard]] bool is_conditional() const;
   [[nodiscard]] bool confirms(const http::ClientResponse& response) const;
   [[nodiscard]] Fetched head_of(const http::ClientResponse& response) const;
   Tried refuse_status(const http::ClientResponse& response) const;
@@ -88,6 +91,7 @@ class FetchAttempt {
   const OriginUrl url_;
   BodySink& sink_;
   OriginUrl at_;
+  Restraints restraints_;  // of the redirects so far
   std::uint32_t tries_ = 0;
   std::int64_t requested_ms_ = 0;
   std::int64_t received_ms_ = 0;

@@ -22,7 +22,7 @@ class FetchTest : public OriginTest {};
 TEST_F(FetchTest, ABodyComesWithTheFieldsThatDescribeIt) {
   Origin& origin = add_origin("a.example");
   origin.act = answers(200, "hello",
-                       "Content-Type: text/plain\r\ncache-control: max-age=60\r\n"
+                       "Content-Type: text/plain\r\ncache-control: public\r\n"
                        "Vary: Accept\r\nVary: Origin\r\nServer: x\r\nSet-Cookie: id=1\r\n");
   start();
   const Outcome out = run(origin);
@@ -33,7 +33,7 @@ TEST_F(FetchTest, ABodyComesWithTheFieldsThatDescribeIt) {
   EXPECT_EQ(out.fetched->tries, 1U);
   EXPECT_EQ(out.fetched->final_url, "https://a.example/a");
   EXPECT_THAT(out.fetched->fields,
-              ElementsAre(Pair("Content-Type", "text/plain"), Pair("Cache-Control", "max-age=60"),
+              ElementsAre(Pair("Content-Type", "text/plain"), Pair("Cache-Control", "public"),
                           Pair("Vary", "Accept"), Pair("Vary", "Origin"), Pair("ETag", kTag)));
   EXPECT_GE(out.fetched->received_ms, out.fetched->requested_ms);
   EXPECT_EQ(fills("filled"), 1);
@@ -63,6 +63,20 @@ TEST_F(FetchTest, ConnectionsAreKept) {
   start();
   const base::Duration first = run(origin).took;
   EXPECT_LT(run(origin).took, first);
+}
+
+TEST_F(FetchTest, ConnectionsThatAreKeptAreAsManyAsWorkers) {
+  config_.workers = 2;
+  std::vector<Origin*> all;
+  for (const std::string_view name : {"a", "b", "c", "d"}) {
+    all.push_back(&add_origin(std::string(name) + ".cdn.example"));
+  }
+  start();
+  for (const Origin* origin : all) {
+    EXPECT_EQ(run(*origin).status(), 200);
+    EXPECT_LE(reading(meters_, "http_client_connections", "idle"), 2);
+  }
+  EXPECT_EQ(reading(meters_, "http_client_connections", "idle"), 2);
 }
 
 TEST_F(FetchTest, StatusesThatAreAnswersAreResults) {
@@ -132,11 +146,37 @@ TEST_F(FetchTest, A304ThatNobodyAskedForIsNoAnswer) {
   EXPECT_EQ(origin.requests.size(), 2U);
 }
 
-TEST(Freshen, A304ReplacesTheFieldsItNames) {
-  KeptFields stored = {{"Content-Type", "a/b"}, {"Vary", "x"}, {"Vary", "y"}, {"Age", "5"}};
-  freshen(stored, {{"vary", "z"}, {"Date", "now"}});
-  EXPECT_THAT(stored, ElementsAre(Pair("Content-Type", "a/b"), Pair("Age", "5"), Pair("vary", "z"),
-                                  Pair("Date", "now")));
+// A tag is one URL's own: what another one has under the same tag may be anything.
+TEST_F(FetchTest, OnlyWhereTheCopyIsFromIsAskedAboutIt) {
+  Origin& origin = add_origin("a.example");
+  start();
+  const FetchRequest check{
+      .host_port = origin.host(),
+      .target = "/latest",
+      .validators = {.etag = std::string(kTag), .url = "https://a.example/v1"}};
+  origin.script = {redirects("/v1"), answers(304, "")};
+  EXPECT_EQ(run(check).status(), 304);
+  origin.script = {redirects("/v2"), answers(200, "two")};
+  const Outcome moved = run(check);
+  ASSERT_EQ(moved.status(), 200);
+  EXPECT_EQ(sink_.text, "two");
+  EXPECT_EQ(moved.fetched->final_url, "https://a.example/v2");
+  ASSERT_EQ(origin.requests.size(), 4U);
+  for (const std::size_t i : {0U, 2U, 3U}) {
+    EXPECT_THAT(origin.requests[i], Not(HasSubstr("If-None-Match"))) << i;
+  }
+  EXPECT_THAT(origin.requests[1], HasSubstr("If-None-Match: \"v1\""));
+}
+
+TEST_F(FetchTest, ACopyFromBeforeTheRedirectIsNotCheckedBehindIt) {
+  Origin& origin = add_origin("a.example");
+  origin.script = {redirects("/v2"), answers(200, "two")};
+  start();
+  const Outcome out =
+      run({.host_port = origin.host(), .target = "/a", .validators = {.etag = std::string(kTag)}});
+  ASSERT_EQ(out.status(), 200);
+  EXPECT_THAT(origin.requests[0], HasSubstr("If-None-Match"));
+  EXPECT_THAT(origin.requests[1], Not(HasSubstr("If-None-Match")));
 }
 
 // The gate of strong entity-tags.
@@ -270,6 +310,76 @@ TEST_F(FetchTest, RedirectsAreFollowedFiveTimes) {
   EXPECT_THAT(events().back().detail, HasSubstr("at b.example"));
 }
 
+TEST_F(FetchTest, WhatRedirectsSayToCachesHoldsForTheAnswer) {
+  Origin& origin = add_origin("a.example");
+  start();
+  const std::string_view year = "Cache-Control: max-age=31536000\r\n";
+  const auto through = [&](std::string_view hop, int status = 302) {
+    origin.script = {redirects("/b", status, hop), answers(200, "x", year)};
+    const Outcome out = run(origin);
+    EXPECT_EQ(out.status(), 200);
+    return out.fetched->fields;
+  };
+  // Less a second: the answer is younger than the redirect.
+  const KeptFields fields = through("Vary: Accept-Language\r\nCache-Control: max-age=60\r\n");
+  EXPECT_EQ(find_field(fields, "Vary"), "accept-language");
+  EXPECT_EQ(find_field(fields, "Cache-Control"), "max-age=59");
+  EXPECT_THAT(find_field(through("Cache-Control: no-store\r\n"), "Cache-Control"),
+              HasSubstr("no-store"));
+  EXPECT_THAT(find_field(through("Cache-Control: private\r\n"), "Cache-Control"),
+              HasSubstr("no-store"));
+  EXPECT_THAT(find_field(through("Set-Cookie: a=1\r\n", 301), "Cache-Control"),
+              HasSubstr("no-store"));
+  EXPECT_EQ(find_field(through(""), "Cache-Control"), "max-age=0");
+  EXPECT_EQ(find_field(through("", 301), "Cache-Control"), "max-age=86399");
+}
+
+// What the first try's redirects said is of no interest when the next one goes another way.
+TEST_F(FetchTest, RedirectsOfATryThatFailedAreForgotten) {
+  Origin& origin = add_origin("a.example");
+  origin.script = {redirects("/b", 302, "Cache-Control: no-store\r\n"), answers(503, ""),
+                   answers(200, "x", "Cache-Control: max-age=60\r\n")};
+  start();
+  const Outcome out = run(origin);
+  ASSERT_EQ(out.status(), 200);
+  EXPECT_EQ(find_field(out.fetched->fields, "Cache-Control"), "max-age=60");
+}
+
+TEST_F(FetchTest, AnAnswerWithACookieIsPrivateUnlessItSaysOtherwise) {
+  Origin& origin = add_origin("a.example");
+  start();
+  struct Case {
+    std::string_view control;
+    std::size_t lines;  // of Cache-Control
+  };
+  for (const Case& each : {Case{"max-age=60", 2}, Case{"public, max-age=60", 1},
+                           Case{"s-maxage=60", 1}, Case{"private", 1}}) {
+    origin.act = answers(
+        200, "x", "Set-Cookie: id=1\r\nCache-Control: " + std::string(each.control) + "\r\n");
+    const Outcome out = run(origin);
+    ASSERT_EQ(out.status(), 200);
+    std::size_t lines = 0;
+    for (const auto& [name, value] : out.fetched->fields) {
+      EXPECT_NE(name, "Set-Cookie");
+      if (name == "Cache-Control") ++lines;
+      if (lines == 2) EXPECT_EQ(value, "private");
+    }
+    EXPECT_EQ(lines, each.lines) << each.control;
+  }
+}
+
+TEST_F(FetchTest, ACodingThatMayNotBeTakenOffIsRefused) {
+  Origin& origin = add_origin("a.example");
+  start();
+  origin.act = answers(200, "x", "Content-Encoding: gzip\r\nCache-Control: no-transform\r\n");
+  const Outcome out = run(origin);
+  EXPECT_EQ(out.code(), Code::UpstreamFail);
+  EXPECT_EQ(out.detail("reason"), "coding");
+  EXPECT_EQ(sink_.begun, 0U);
+  origin.act = answers(200, "x", "Cache-Control: no-transform\r\n");
+  EXPECT_EQ(run(origin).status(), 200);
+}
+
 TEST_F(FetchTest, ASixthRedirectIsTooMany) {
   Origin& origin = add_origin("a.example");
   for (int i = 0; i < 6; ++i) origin.script.push_back(redirects("/" + std::to_string(i)));
@@ -347,6 +457,28 @@ TEST_F(FetchTest, EachFetchIsOneEvent) {
   EXPECT_EQ(heard[0].token, "t1");
   EXPECT_EQ(heard[1].kind, EventKind::FillFailed);
   EXPECT_THAT(heard[1].detail, HasSubstr("UpstreamFail: the origin answers 500"));
+}
+
+// Each is counted; the audit is told of one in a second, and how many there were.
+TEST_F(FetchTest, AFloodOfRefusalsDoesNotBuryOtherEvents) {
+  Origin& origin = add_origin("a.example");
+  start();
+  const auto refuse = [&] {
+    return run({.host_port = "other.example", .target = "/a"}).code() == Code::NotAllowed;
+  };
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(refuse());
+  EXPECT_EQ(run(origin).status(), 200);
+  auto heard = events();
+  ASSERT_EQ(heard.size(), 2U);
+  EXPECT_EQ(heard[0].kind, EventKind::FillRefused);
+  EXPECT_EQ(heard[1].kind, EventKind::Filled);
+  EXPECT_EQ(rejected("not_allowed"), 100);
+  EXPECT_EQ(fills("refused"), 100);
+  world_.run_for(1s);
+  EXPECT_TRUE(refuse());
+  heard = events();
+  ASSERT_EQ(heard.size(), 1U);
+  EXPECT_THAT(heard[0].detail, HasSubstr("99 more since the last"));
 }
 
 TEST_F(FetchTest, ASinkThatFailsEndsItAndIsNotTheOriginsFault) {

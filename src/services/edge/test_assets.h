@@ -33,6 +33,8 @@ struct OriginAnswer {
   std::size_t sent = 0;
   base::Duration takes = std::chrono::milliseconds(10);
   bool says_length = true;
+  std::string final_url{};
+  Restraints restraints{};  // of a 304
 };
 
 class ScriptedOrigins final : public Origins {
@@ -53,6 +55,8 @@ class ScriptedOrigins final : public Origins {
     Fetched head;
     head.status = answer.status;
     head.fields = std::move(answer.fields);
+    head.final_url = std::move(answer.final_url);
+    head.restraints = std::move(answer.restraints);
     head.requested_ms = clock_.unix_ms();
     co_await runtime::sleep_for(answer.takes);
     head.received_ms = clock_.unix_ms();

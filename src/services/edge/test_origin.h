@@ -46,9 +46,9 @@ inline Act answers(int status, std::string_view body, std::string_view fields = 
   text += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
   return {.answer = std::move(text)};
 }
-inline Act redirects(std::string_view to, int status = 302) {
+inline Act redirects(std::string_view to, int status = 302, std::string_view fields = {}) {
   return {.answer = "HTTP/1.1 " + std::to_string(status) + " X\r\nLocation: " + std::string(to) +
-                    "\r\nContent-Length: 0\r\n\r\n"};
+                    "\r\n" + std::string(fields) + "Content-Length: 0\r\n\r\n"};
 }
 inline Act hangs() { return {}; }
 inline Act resets() { return {.end = Act::End::Reset}; }

@@ -171,12 +171,14 @@ TEST(AssetFacts, AreReadBackAsTheyWereWritten) {
   facts.fields = fresh_for(5);
   facts.times = {1, 2};
   facts.length = 7;
+  facts.final_url = "https://example.org/c";
   facts.hold = "h";
   const std::string text = encode(facts);
   const auto read = decode_facts(text);
   ASSERT_TRUE(read);
   EXPECT_EQ(encode(*read), text);
   EXPECT_EQ(read->preferences, facts.preferences);
+  EXPECT_EQ(read->final_url, facts.final_url);
   for (std::size_t cut = 0; cut < text.size(); ++cut) {
     EXPECT_FALSE(decode_facts(std::string_view(text).substr(0, cut))) << cut;
   }
