@@ -110,13 +110,19 @@ class AssetStore {
   };
   // Nothing when it is time to wake up; a stop comes with what is queued.
   platform::Task<Next> next_change(runtime::Shutdown shutdown, runtime::Deadline wake);
+  // The same without waiting.
+  [[nodiscard]] Next next_now(const runtime::Shutdown& shutdown);
   platform::Task<void> apply(std::vector<Change> changes);
   platform::Task<void> remove(std::vector<HeldBytes> all);
   platform::Task<void> end_upload(LeftUpload upload);
   platform::Task<void> flush();
-  // What earlier lives left on the volume without an entry. True when it is done.
-  platform::Task<bool> sweep();
-  platform::Task<base::Result<>> sweep_object(base::ObjectId id);
+  // What earlier lives left on the volume without an entry, and entries that say nothing: a page of
+  // it at a time, so that changes need not wait for all.
+  enum class Swept : std::uint8_t { Some, Everything, NotNow };
+  platform::Task<Swept> sweep(runtime::Shutdown shutdown);
+  platform::Task<bool> sweep_entries();
+  // Adds to `unwanted` what nobody knows of an object.
+  platform::Task<base::Result<>> look_at(base::ObjectId id, std::vector<HeldBytes>* unwanted);
 
   platform::Host host_;
   observe::Log log_;
@@ -127,11 +133,12 @@ class AssetStore {
   const std::string life_;  // what the holds of this life begin with
   volume::DiskVolume volume_;
   std::unique_ptr<platform::KeyValue> map_;
+  runtime::Semaphore places_;  // outlives the changes, which have them
   runtime::Mpsc<Change> changes_;
-  runtime::Semaphore places_;
   // The janitor's, after open().
   std::unordered_map<std::string, base::ObjectId> remembered_;  // by hold, as of the start
-  std::vector<AssetPtr> unwanted_;  // what the table had no room for at the start
+  std::vector<AssetPtr> unwanted_;   // what the table had no room for at the start
+  std::vector<std::string> unread_;  // entries that say nothing
   std::optional<base::ObjectId> swept_;
   bool is_swept_ = false;
   bool is_dirty_ = false;

@@ -57,8 +57,10 @@ AssetWriter::~AssetWriter() {
 }
 
 void AssetWriter::keep(AssetPtr asset, std::vector<AssetPtr> gone) {
-  std::erase_if(change_.leftovers,
-                [&](const HeldBytes& held) { return held.address == asset->facts.address; });
+  // What is held by another name, or is in memory only, left its bytes behind.
+  std::erase_if(change_.leftovers, [&](const HeldBytes& held) {
+    return held.address == asset->facts.address && held.hold == asset->facts.hold;
+  });
   change_.kept = std::move(asset);
   change_.gone = std::move(gone);
   store_.submit(std::move(change_));

@@ -393,6 +393,87 @@ TEST_F(AssetsTest, DamagedBytesAreFilledAgainAndNeverServed) {
   EXPECT_EQ(get().field("X-Cache"), "hit");
 }
 
+// What a disk does not give in one moment it may give in the next.
+TEST_F(AssetsTest, TroubleOfTheDiskForgetsNothing) {
+  for (const std::size_t size : {200'000U, 11'000'000U}) {
+    const std::string target = "/edge/assets/example.org/" + std::to_string(size);
+    start({"edge.cache.ram_bytes=0"});
+    answer_.body = noise(size);
+    get(target);
+    const std::string url = "https://example.org/" + std::to_string(size);
+    const AssetPtr copy = life_->table().find(url, {}).asset;
+    const std::size_t before = asked();
+    node_.disk().fail_next(platform::sim::DiskOp::Read, 1);
+    // The origin is asked instead, without conditions, and the copy stays.
+    const Answer through = get(target);
+    EXPECT_EQ(through.status, 200);
+    EXPECT_TRUE(through.body == answer_.body);
+    EXPECT_EQ(through.field("X-Cache"), "miss");
+    EXPECT_EQ(asked(), before + 1);
+    EXPECT_TRUE(origins_.asked.back().validators.etag.empty());
+    EXPECT_TRUE(life_->table().has(*copy));
+    const Answer again = get(target);
+    EXPECT_EQ(again.field("X-Cache"), "hit");
+    EXPECT_TRUE(again.body == answer_.body);
+    EXPECT_EQ(asked(), before + 1);
+    life_->stop();
+  }
+}
+
+TEST_F(AssetsTest, TroubleOfTheDiskIsSaidWhenNobodyElseHasIt) {
+  for (const std::size_t size : {200'000U, 11'000'000U}) {
+    const std::string target = "/edge/assets/example.org/" + std::to_string(size);
+    start({"edge.cache.ram_bytes=0"});
+    answer_.body = noise(size);
+    get(target);
+    life_->stop();
+    life_.reset();
+    life_.emplace(world_, node_, origins_,
+                  std::vector<std::string>{"edge.mode=offline", "edge.cache.ram_bytes=0"}, "/edge");
+    const std::size_t before = asked();
+    node_.disk().fail_next(platform::sim::DiskOp::Read, 1);
+    EXPECT_EQ(get(target).status, 503);
+    EXPECT_EQ(get(target).field("X-Cache"), "hit");
+    // A copy past its time is as good as it was, too.
+    world_.run_for(61s);
+    node_.disk().fail_next(platform::sim::DiskOp::Read, 1);
+    EXPECT_EQ(get(target).status, 503);
+    EXPECT_EQ(get(target).field("X-Cache"), "stale");
+    EXPECT_EQ(asked(), before);
+    life_->stop();
+  }
+}
+
+// An origin that says nothing at all holds fills, and nothing that is here.
+TEST_F(AssetsTest, FillsThatHangHoldNoLoads) {
+  start({"edge.cache.ram_bytes=0", "edge.workers=2", "edge.loaders=1", "edge.channels.work=8"});
+  get();
+  get("/edge/assets/example.org/b");
+  answer_.takes = 1h;
+  std::vector<std::unique_ptr<Asked>> hanging;
+  for (int i = 0; i < 30; ++i) {
+    hanging.push_back(life_->ask("/edge/assets/example.org/hangs/" + std::to_string(i)));
+  }
+  world_.run_for(100ms);
+  // Two at work, six that wait; the others are told so.
+  std::ptrdiff_t busy = 0;
+  for (const auto& each : hanging) {
+    if (!each->done()) continue;
+    EXPECT_EQ((*each)->status, 429);
+    ++busy;
+  }
+  EXPECT_EQ(busy, 22);
+  EXPECT_EQ(life_->counted("queue_dropped_total", "work"), 22U);
+  const auto missing = life_->core().readiness().missing;
+  EXPECT_NE(std::ranges::find(missing, "queue: full"), missing.end());
+  const platform::TimePoint since = world_.now();
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(get().field("X-Cache"), "hit");
+    EXPECT_EQ(get("/edge/assets/example.org/b").field("X-Cache"), "hit");
+  }
+  EXPECT_LT(world_.now() - since, 500ms);
+}
+
 TEST_F(AssetsTest, APurgeForgetsForGood) {
   start();
   get("/edge/assets/example.org/a/1");
@@ -422,6 +503,27 @@ TEST_F(AssetsTest, WhatIsFilledDuringAPurgeIsNotKept) {
   EXPECT_EQ(life_->table().entries(), 0U);
   life_->settle();
   EXPECT_EQ(life_->core().assets().store()->volume().stats().objects, 0U);
+}
+
+TEST_F(AssetsTest, WhoComesAfterAPurgeDoesNotWaitForAFillOfBefore) {
+  for (const bool is_amnesiac : {false, true}) {
+    start({}, is_amnesiac);
+    answer_.takes = 1s;
+    answer_.body = "old";
+    const auto before = life_->ask(kUrl);
+    world_.run_for(500ms);
+    life_->purge([](const Asset&) { return true; });
+    answer_.body = "new";
+    const auto after = life_->ask(kUrl);
+    life_->run_until([&] { return before->done() && after->done(); });
+    EXPECT_EQ((*before)->body, "old");
+    EXPECT_EQ((*after)->body, "new");
+    const Answer hit = get();
+    EXPECT_EQ(hit.body, "new");
+    EXPECT_EQ(hit.field("X-Cache"), "hit");
+    life_->stop();
+    life_.reset();
+  }
 }
 
 TEST_F(AssetsTest, TheDiskIsBoundedAndWhatIsAskedForStays) {
@@ -473,7 +575,25 @@ TEST_F(AssetsTest, ADiskThatIsFullStillLetsAnswersThrough) {
   const Answer through = get("/edge/assets/example.org/other");
   EXPECT_EQ(through.status, 200);
   EXPECT_EQ(through.body, "other");
-  EXPECT_EQ(life_->table().entries(), 1U);
+  // It is in memory, and no further request is made of the origin.
+  const std::size_t before = asked();
+  EXPECT_EQ(get("/edge/assets/example.org/other").field("X-Cache"), "hit");
+  EXPECT_EQ(asked(), before);
+  life_->settle();
+  EXPECT_EQ(life_->core().assets().store()->volume().stats().objects, 1U);
+}
+
+// What is in memory only is gone with it, and filled again.
+TEST_F(AssetsTest, WhatTheDiskDidNotTakeMayLeaveMemory) {
+  start({"edge.cache.ram_bytes=1MiB"});
+  node_.disk().fail_next(platform::sim::DiskOp::Sync, 1000);
+  answer_.body = noise(100'000);
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_EQ(get("/edge/assets/example.org/" + std::to_string(i)).status, 200);
+  }
+  const Answer again = get("/edge/assets/example.org/0");
+  EXPECT_EQ(again.status, 200);
+  EXPECT_TRUE(again.body == answer_.body);
 }
 
 }  // namespace

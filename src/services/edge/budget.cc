@@ -9,6 +9,7 @@
 #include "services/edge/asset_store.h"
 #include "services/edge/events.h"
 #include "services/edge/jobs.h"
+#include "services/edge/url_table.h"
 #include "services/edge/wires.h"
 #include "volume/options.h"
 
@@ -16,14 +17,13 @@ namespace ron::edge {
 namespace {
 
 constexpr std::uint64_t kListeners = 2;
-// What is known of an asset: its URL, fields, header lines, and its places in the table.
-constexpr std::uint64_t kEntryBytes = 2 * base::kKiB;
 constexpr std::uint64_t kEventTextBytes = 1280;  // a URL may be long
 // Of the map of entries and of the volume's index: what is not in their files yet.
 constexpr std::uint64_t kMapTables = 4;
 constexpr std::uint64_t kMapTableBytes = 64 * base::kMiB;
-// The body that a fill holds, and its copy on the way to the disk.
-constexpr std::uint64_t kBodiesOfFill = 2;
+// The body that a fill holds, and its copy on the way to the disk; what a load reads, and what it
+// decodes of it.
+constexpr std::uint64_t kBodiesOfJob = 2;
 
 constexpr std::uint64_t kCacheFiles = 256;
 constexpr std::uint64_t kFilesOfPack = 2;
@@ -36,8 +36,10 @@ constexpr std::uint64_t kDescriptorsOfProcess = 32;
 std::vector<kit::Addend> memory_budget(const EdgeConfig& config, std::size_t cores) {
   std::vector<kit::Addend> sum = {
       {"tiles, files and assets (edge.cache.ram_bytes)", 1, config.cache.ram_bytes.bytes},
-      {"what is known of URLs (edge.cache.entries)", config.cache.entries, kEntryBytes},
-      {"bodies being filled or loaded (edge.workers)", config.workers * kBodiesOfFill,
+      {"what is known of URLs (edge.cache.entries)", config.cache.entries, UrlTable::kEntryBytes},
+      {"bodies being filled (edge.workers)", config.workers * kBodiesOfJob,
+       base::limits::kDecodedBytes},
+      {"bodies being loaded (edge.loaders)", config.loaders * kBodiesOfJob,
        base::limits::kDecodedBytes},
       {"origins being asked (edge.workers)", config.workers, http::kSecuredExchangeBytes},
       {"fills and loads that wait (edge.channels.work)", config.work_capacity,

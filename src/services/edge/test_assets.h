@@ -173,7 +173,8 @@ class EdgeLife {
       start(store->volume().compactor(stop_));
       start(store->janitor(stop_));
     }
-    for (std::uint64_t i = 0; i < config_->workers; ++i) start(core_->loader().work(stop_));
+    for (std::uint64_t i = 0; i < config_->workers; ++i) start(core_->loader().do_fills(stop_));
+    for (std::uint64_t i = 0; i < config_->loaders; ++i) start(core_->loader().do_loads(stop_));
   }
   // As a process does: the workers have nothing left to do, and the janitor writes everything down.
   void stop() {
