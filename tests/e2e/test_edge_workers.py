@@ -65,7 +65,7 @@ class Asking:
 
 class Failing(LiveCase):
     def test_half_of_them(self):
-        keys = {**self.live_sets(), "workers": WORKERS}
+        keys = {**self.live_sets(), "workers": WORKERS, "loaders": WORKERS}
         self.origin.say("/hit", Resource(BODY, DAY))
         danger = {"safety.danger_ok": "true"}
         server = self.server_type(self.data, config=toml(keys), sets=danger)
@@ -85,8 +85,9 @@ class Failing(LiveCase):
         self.assertLessEqual({each[1:] for each in asking.seen if each[0] == "/mis"},
                              {(200, None), (429, "Busy"), (503, "Degraded"), (503, "Canceled"),
                               (500, "Internal"), (502, "UpstreamFail")}, asking.seen)
-        server.wait_metric("tasks_panicked_total", WORKERS, kind="worker")
-        server.wait_metric("tasks_restarted_total", WORKERS, kind="worker")
+        for kind in ("worker", "loader"):
+            server.wait_metric("tasks_panicked_total", WORKERS, kind=kind)
+            server.wait_metric("tasks_restarted_total", WORKERS, kind=kind)
         self.assertEqual(server.stop(), 0)
 
     def fail(self, server, keys, total):

@@ -37,11 +37,15 @@ constexpr std::uint64_t kSegmentsOfCache = 16;
 constexpr std::uint64_t kMinSegmentBytes = 8 * base::kMiB;
 constexpr std::uint64_t kMaxSegmentBytes = 256 * base::kMiB;
 
+// A cache lets go all the time, and what it may take on disk is bounded.
+constexpr base::Duration kCompactEvery = 500ms;
+constexpr base::Duration kLookForRoomEvery = 50ms;
+
 volume::Options options_of(const std::string& directory, const EdgeConfig& config) {
   volume::Options options;
   options.directory = directory + "/objects";
-  options.segment_bytes =
-      std::clamp(config.cache.bytes.bytes / kSegmentsOfCache, kMinSegmentBytes, kMaxSegmentBytes);
+  options.segment_bytes = AssetStore::segment_bytes(config);
+  options.compact_every = kCompactEvery;
   options.fingerprint_bytes = AssetStore::kFingerprintBytes;
   options.part_table_bytes = AssetStore::kPartTableBytes;
   options.tuning.min_free_bytes = kMinFreeBytes;
@@ -114,6 +118,25 @@ AssetStore::AssetStore(const EdgeParts& parts, UrlTable& table)
       changes_(*parts.topology, kEvictions, kEvictions.capacity) {}
 
 AssetStore::~AssetStore() = default;
+
+std::uint64_t AssetStore::segment_bytes(const EdgeConfig& config) noexcept {
+  return std::clamp(config.cache.bytes.bytes / kSegmentsOfCache, kMinSegmentBytes,
+                    kMaxSegmentBytes);
+}
+
+bool AssetStore::has_room() const {
+  const SettingsPtr config = settings_->get();
+  return volume_.stats().stored_bytes <
+         kStoredPerKept * config->cache.bytes.bytes + kSegmentsBeyond * segment_bytes(*config);
+}
+
+Task<bool> AssetStore::wait_for_room(runtime::Deadline deadline) {
+  while (!has_room()) {
+    if (deadline.passed()) co_return false;
+    co_await runtime::sleep_for(kLookForRoomEvery);
+  }
+  co_return true;
+}
 
 std::string AssetStore::new_hold(std::uint64_t serial) const { return life_ + hex_of(serial); }
 

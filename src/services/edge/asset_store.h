@@ -68,6 +68,13 @@ class AssetStore {
   static constexpr std::uint64_t kFingerprintBytes = 16 * base::kMiB;
   static constexpr std::uint64_t kPartTableBytes = 8 * base::kMiB;
 
+  // What the segments may take on disk before nothing further is kept there. What was let go is
+  // freed in the background, a segment once half of it is dead: so they hold twice what is kept,
+  // and some are being written or about to be freed.
+  static constexpr std::uint64_t kStoredPerKept = 2;
+  static constexpr std::uint64_t kSegmentsBeyond = 4;
+  static std::uint64_t segment_bytes(const EdgeConfig& config) noexcept;
+
   AssetStore(const EdgeParts& parts, UrlTable& table);
   AssetStore(const AssetStore&) = delete;
   AssetStore& operator=(const AssetStore&) = delete;
@@ -81,6 +88,11 @@ class AssetStore {
   [[nodiscard]] runtime::Semaphore::Permit try_place() noexcept { return places_.try_acquire(); }
   // Hands a change that has a place to the janitor. Never waits.
   void submit(Change change);
+
+  // The segments take less than they may.
+  [[nodiscard]] bool has_room() const;
+  // Waits for that; false when there is none in time. Cancel-safe.
+  platform::Task<bool> wait_for_room(runtime::Deadline deadline);
 
   // A name nobody had before, in this life or an earlier one.
   [[nodiscard]] std::string new_hold(std::uint64_t serial) const;

@@ -550,6 +550,37 @@ TEST_F(AssetsTest, TheDiskIsBoundedAndWhatIsAskedForStays) {
   EXPECT_GT(life_->counted("edge_evictions_total"), 200U);
 }
 
+// What is let go is freed in the background; a burst that is faster than that is not kept.
+TEST_F(AssetsTest, ABurstTakesNoMoreOfTheDiskThanItMay) {
+  start({"edge.cache.bytes=1MiB", "edge.cache.ram_bytes=1MiB", "edge.workers=4"});
+  origins_.script = [&](const FetchRequest&) {
+    OriginAnswer answer;
+    answer.body = noise(900'000, asked());
+    answer.fields = fresh_for(100'000);
+    answer.takes = 100us;
+    return answer;
+  };
+  std::uint64_t most = 0;
+  std::vector<std::unique_ptr<Asked>> burst;
+  for (int i = 0; i < 400; ++i) {
+    burst.push_back(life_->ask("/edge/assets/example.org/" + std::to_string(i)));
+    world_.run_for(1ms);
+    most = std::max(most, life_->core().assets().store()->volume().stats().stored_bytes);
+  }
+  life_->run_until(
+      [&] { return std::ranges::all_of(burst, [](auto& one) { return one->done(); }); });
+  for (const auto& one : burst) EXPECT_EQ((*one)->status, 200);
+  std::uint64_t bound = 4 * 900'000;  // being written
+  bound += 2 * base::kMiB + 4 * 8 * base::kMiB;
+  EXPECT_LE(most, bound);
+  EXPECT_GT(most, bound / 2);
+  // And then it is used again.
+  world_.run_for(10s);
+  EXPECT_LE(life_->core().assets().store()->volume().stats().stored_bytes, 10 * base::kMiB);
+  get("/edge/assets/example.org/after");
+  EXPECT_FALSE(life_->table().find("https://example.org/after", {}).asset->facts.hold.empty());
+}
+
 TEST_F(AssetsTest, WithoutADiskEverythingIsInMemoryOrRefused) {
   start({"edge.cache.ram_bytes=1MiB"}, true);
   EXPECT_EQ(get().field("X-Cache"), "miss");

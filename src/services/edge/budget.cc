@@ -58,6 +58,16 @@ std::vector<kit::Addend> memory_budget(const EdgeConfig& config, std::size_t cor
   return sum;
 }
 
+std::vector<kit::Addend> disk_budget(const EdgeConfig& config) {
+  if (config.amnesia) return {};
+  return {{"what is kept, and as much again that is let go (edge.cache.bytes)",
+           AssetStore::kStoredPerKept, config.cache.bytes.bytes},
+          {"segments that are written or about to be freed", AssetStore::kSegmentsBeyond,
+           AssetStore::segment_bytes(config)},
+          {"bodies on their way there (edge.workers, edge.fill.max_object_bytes)", config.workers,
+           config.fill.max_object_bytes.bytes}};
+}
+
 std::uint64_t descriptors_needed(const EdgeConfig& config, std::size_t cores) noexcept {
   return kListeners * config.server.max_conns + config.workers +
          (config.packs.size() + kPacksBeyond) * kFilesOfPack + (config.amnesia ? 0 : kCacheFiles) +

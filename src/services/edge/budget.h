@@ -1,4 +1,4 @@
-// The memory and the descriptors a configuration may take at its limits.
+// The memory, the disk and the descriptors a configuration may take at its limits.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,9 @@ namespace ron::edge {
 // once, whatever it runs, is not in it; nor are the directories of packs, which are as large as
 // those say and are read once, when a pack is mounted.
 std::vector<kit::Addend> memory_budget(const EdgeConfig& config, std::size_t cores);
+
+// What the cache takes on disk at most.
+std::vector<kit::Addend> disk_budget(const EdgeConfig& config);
 
 // File descriptors at the limits: both listeners' connections, those to origins, packs, and the
 // files of the cache.
