@@ -23,7 +23,7 @@ void tell_disk(const std::vector<kit::Addend>& budget, Findings& out) {
   if (budget.empty()) return;
   out.push_back(
       {Finding::Level::Ok, "disk",
-       base::about(kit::total_bytes(budget)) + " is what the bytes of the edge's cache take at most"});
+       base::about(kit::total_bytes(budget)) + " at most for the bytes of the edge's cache"});
 }
 
 }  // namespace

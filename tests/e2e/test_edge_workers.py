@@ -93,6 +93,7 @@ class Failing(LiveCase):
     def fail(self, server, keys, total):
         """So many have failed in all, those of before included; how long until it was ready."""
         degraded_at = recovered_at = None
+        down = set()
         with server.connect_admin() as admin:
             server.config_path.write_text(toml({**keys, "debug.fail_workers": total}))
             server.signal(signal.SIGHUP)
@@ -102,10 +103,13 @@ class Failing(LiveCase):
                 document = ready.json()
                 if document.get("degraded"):
                     degraded_at = degraded_at or time.monotonic()
-                    self.assertTrue(any("worker" in each for each in document["missing"]))
+                    kinds = {each.split(":")[0] for each in document["missing"]}
+                    self.assertTrue(kinds & {"worker", "loader"}, document)
+                    down |= kinds
                 elif degraded_at:
                     recovered_at = time.monotonic()
         self.assertIsNotNone(degraded_at, "it was never degraded")
+        self.assertIn("worker", down)
         self.assertIsNotNone(recovered_at, "it did not recover")
         self.assertLess(recovered_at - degraded_at, 1.0 * ron.SLOW)
         return recovered_at - degraded_at

@@ -269,4 +269,33 @@ inline std::string noise(std::size_t size, std::uint64_t seed = 1) {
   return text;
 }
 
+inline constexpr std::string_view kUrl = "/edge/assets/example.org/a.txt";
+
+// An edge and an origin that says `answer_` to everything.
+class AssetsTest : public ::testing::Test {
+ protected:
+  AssetsTest() {
+    origins_.script = [this](const FetchRequest&) { return answer_; };
+    answer_.body = "hello";
+    answer_.fields = fresh_for(60);
+  }
+  void start(std::vector<std::string> flags = {}, bool is_amnesiac = false) {
+    flags.emplace_back("edge.mode=live");
+    life_.reset();
+    life_.emplace(world_, node_, origins_, std::move(flags), is_amnesiac ? "" : "/edge");
+  }
+  Answer get(std::string_view target = kUrl, std::string_view lines = "",
+             std::string_view method = "GET") {
+    return life_->get(target, lines, method);
+  }
+  std::size_t asked() const { return origins_.asked.size(); }
+  void fail_with(base::Code code) { answer_.error = base::Error(code, "so it is"); }
+
+  platform::sim::World world_{1};
+  platform::sim::Node& node_ = world_.add_node();
+  ScriptedOrigins origins_{node_.clock()};
+  OriginAnswer answer_;
+  std::optional<EdgeLife> life_;
+};
+
 }  // namespace ron::edge::testing
