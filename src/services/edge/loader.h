@@ -50,6 +50,7 @@ class Loader {
   [[nodiscard]] MemoryTier& memory() noexcept { return memory_; }
   // So much waits that requests will be refused soon. Any core.
   [[nodiscard]] bool is_crowded() const noexcept;
+  [[nodiscard]] const runtime::Limit& fills_waiting() const noexcept { return fills_waiting_; }
   // Fills that may wait at once in a queue for so many jobs.
   static constexpr std::size_t most_fills(std::size_t capacity) noexcept {
     return std::max<std::size_t>(1, capacity - (capacity + 3) / 4);
