@@ -60,6 +60,7 @@ void add_fixed_flags(Dice& dice, const EdgePlan& plan, Flags& flags) {
   add("cache.entries", std::to_string(dice.pick({16U, 32U, 1000U})));
   add("channels.work", std::to_string(dice.pick({1U, 4U, 512U})));
   add("channels.events", std::to_string(dice.pick({1U, 4U, 64U})));
+  add("loaders", std::to_string(dice.pick({1U, 8U})));
 }
 
 CachePolicy draw_policy(Dice& dice) {

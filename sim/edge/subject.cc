@@ -5,6 +5,7 @@
 
 #include "http/client.h"
 #include "platform/test_tls.h"
+#include "services/edge/wires.h"
 #include "services/kit/capability_gate.h"
 #include "sim/edge/audit.h"
 #include "sim/harness/scene.h"
@@ -232,8 +233,19 @@ std::optional<std::string> EdgeSubject::look() {
     bytes = std::max(bytes, config->cache.bytes.bytes);
   }
   if (table.entries() > entries) return std::to_string(table.entries()) + " entries";
+  if (table.memory_bytes() > entries * edge::UrlTable::kEntryBytes) {
+    return std::to_string(table.memory_bytes()) + " bytes of memory for what is known of URLs";
+  }
   if (table.bytes() > bytes) return std::to_string(table.bytes()) + " bytes on disk";
   return std::nullopt;
+}
+
+// Fills may be refused before the queue is full: they have a part of it.
+std::optional<Level> EdgeSubject::level_of(std::string_view detail) const {
+  if (detail != edge::kWork.name || service_ == nullptr) return std::nullopt;
+  const runtime::Limit& fills = service_->core().loader().fills_waiting();
+  if (fills.used() < fills.most()) return std::nullopt;
+  return Level{fills.used(), fills.most()};
 }
 
 Duration EdgeSubject::longest_queue(const config::Config& config) const {

@@ -48,6 +48,7 @@ class EdgeSubject final : public Subject {
   void calm_down() override;
   [[nodiscard]] Duration recovery() const override;
   std::optional<std::string> look() override;
+  [[nodiscard]] std::optional<Level> level_of(std::string_view detail) const override;
   void leave() override;
   [[nodiscard]] Duration longest_queue(const config::Config& config) const override;
 

@@ -1,6 +1,10 @@
 #include "app/doctor_edge.h"
 
+#include <string>
+#include <vector>
+
 #include "app/doctor_memory.h"
+#include "base/about.h"
 #include "base/units.h"
 #include "platform/posix/files.h"
 #include "services/edge/budget.h"
@@ -23,6 +27,19 @@ void look_at_pack(const edge::PackConfig& pack, Findings& out) {
   } else {
     out.push_back({Level::Ok, "packs", what + " can be read"});
   }
+}
+
+// How much of the disk others leave to it is not known here.
+void tell_disk(const std::vector<kit::Addend>& budget, Findings& out) {
+  for (const kit::Addend& addend : budget) {
+    out.push_back({Level::Ok, "disk",
+                   base::about(addend.bytes()) + " = " + std::to_string(addend.count) + " x " +
+                       base::about(addend.each_bytes) + "  " + addend.what});
+  }
+  if (budget.empty()) return;
+  out.push_back(
+      {Level::Ok, "disk",
+       base::about(kit::total_bytes(budget)) + " at most for the bytes of the edge's cache"});
 }
 
 }  // namespace
@@ -49,8 +66,10 @@ void judge_edge(const config::Config& config, const platform::posix::Machine& ma
   judge_open_files(machine, edge::descriptors_needed(*settings, cores), "the edge",
                    "lower edge.max_conns or edge.workers", out);
   judge_memory(edge::memory_budget(*settings, cores), machine.memory_bytes,
-               "lower edge.cache.ram_bytes, edge.cache.entries, edge.workers or edge.max_conns",
+               "lower edge.cache.ram_bytes, edge.cache.entries, edge.workers, edge.loaders or "
+               "edge.max_conns",
                out);
+  tell_disk(edge::disk_budget(*settings), out);
 }
 
 }  // namespace ron::app

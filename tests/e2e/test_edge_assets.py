@@ -316,6 +316,18 @@ class Keeping(LiveCase):
         if "--long" in FLAGS:
             ron.wait_until("the disk is given back", lambda: self.on_disk() < 16 * MIB, 60)
 
+    def test_a_burst_that_is_faster_than_the_disk_is_freed(self):
+        """Twice what may be kept, four segments of 8 MiB, and what is being written: no more."""
+        server = self.live({"cache.bytes": "8MiB", "cache.ram_bytes": "1MiB"})
+        most = 0
+        for number in range(240):
+            body = noise(MIB // 2, number)
+            path = self.origin.say(f"/{number}", Resource(body, DAY, etag=f'"{number}"'))
+            self.assertTrue(self.filled(server, path, cache="miss").body == body)
+            most = max(most, self.on_disk())
+        self.assertLessEqual(most, (2 * 8 + 4 * 8 + 1) * MIB)
+        ron.wait_until("the disk is given back", lambda: self.on_disk() <= 24 * MIB, 60)
+
     def on_disk(self):
         return sum(path.stat().st_size for path in
                    pathlib.Path(self.data, "edge").rglob("*.seg"))

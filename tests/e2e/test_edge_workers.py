@@ -65,7 +65,7 @@ class Asking:
 
 class Failing(LiveCase):
     def test_half_of_them(self):
-        keys = {**self.live_sets(), "workers": WORKERS}
+        keys = {**self.live_sets(), "workers": WORKERS, "loaders": WORKERS}
         self.origin.say("/hit", Resource(BODY, DAY))
         danger = {"safety.danger_ok": "true"}
         server = self.server_type(self.data, config=toml(keys), sets=danger)
@@ -85,13 +85,15 @@ class Failing(LiveCase):
         self.assertLessEqual({each[1:] for each in asking.seen if each[0] == "/mis"},
                              {(200, None), (429, "Busy"), (503, "Degraded"), (503, "Canceled"),
                               (500, "Internal"), (502, "UpstreamFail")}, asking.seen)
-        server.wait_metric("tasks_panicked_total", WORKERS, kind="worker")
-        server.wait_metric("tasks_restarted_total", WORKERS, kind="worker")
+        for kind in ("worker", "loader"):
+            server.wait_metric("tasks_panicked_total", WORKERS, kind=kind)
+            server.wait_metric("tasks_restarted_total", WORKERS, kind=kind)
         self.assertEqual(server.stop(), 0)
 
     def fail(self, server, keys, total):
         """So many have failed in all, those of before included; how long until it was ready."""
         degraded_at = recovered_at = None
+        down = set()
         with server.connect_admin() as admin:
             server.config_path.write_text(toml({**keys, "debug.fail_workers": total}))
             server.signal(signal.SIGHUP)
@@ -101,10 +103,13 @@ class Failing(LiveCase):
                 document = ready.json()
                 if document.get("degraded"):
                     degraded_at = degraded_at or time.monotonic()
-                    self.assertTrue(any("worker" in each for each in document["missing"]))
+                    kinds = {each.split(":")[0] for each in document["missing"]}
+                    self.assertTrue(kinds & {"worker", "loader"}, document)
+                    down |= kinds
                 elif degraded_at:
                     recovered_at = time.monotonic()
         self.assertIsNotNone(degraded_at, "it was never degraded")
+        self.assertIn("worker", down)
         self.assertIsNotNone(recovered_at, "it did not recover")
         self.assertLess(recovered_at - degraded_at, 1.0 * ron.SLOW)
         return recovered_at - degraded_at

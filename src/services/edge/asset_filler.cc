@@ -76,7 +76,7 @@ Task<Result<FilledPtr>> AssetFiller::fill(FillOrder order) {
 
 Task<Result<FilledPtr>> AssetFiller::fill_to_disk(FillOrder order) {
   for (;;) {
-    const std::uint64_t purges = purges_.load();
+    const std::uint64_t purges = table_.purges();
     auto place = co_await store_->place(runtime::Deadline::in(patience()));
     if (!place) co_return base::fail(std::move(place.error()));
     std::string hold = store_->new_hold(parts_.loader->new_generation());
@@ -96,10 +96,9 @@ Task<Result<FilledPtr>> AssetFiller::fill_to_disk(FillOrder order) {
       order.fetch.validators = {};
       continue;
     }
-    UrlTable::LetGo gone;
-    const bool keeps = order.may_keep && purges == purges_.load();
-    auto filled = take_word(order, *fetched, keeps, gone);
-    writer.keep(filled->asset, std::move(gone));
+    std::optional<UrlTable::LetGo> gone;
+    auto filled = take_word(order, *fetched, purges, gone);
+    if (gone) writer.keep(filled->asset, std::move(*gone));
     co_return FilledPtr(std::move(filled));
   }
 }
@@ -122,13 +121,22 @@ Task<Result<FilledPtr>> AssetFiller::take_body(const FillOrder* order, Fetched* 
   } else {
     filled->body = representation(*filled->asset, std::move(body->bytes), parts_.host.send_arena);
   }
-  if (!may_keep || !body->is_stored || purges != purges_.load()) co_return filled;
-  MemoryTier& memory = parts_.loader->memory();
-  const MemoryKey key = memory_key(*filled->asset);
-  if (filled->body) memory.insert(key, filled->body, memory.ticket(key));
-  UrlTable::LetGo gone = table_.put(filled->asset);
-  writer->keep(filled->asset, std::move(gone));
+  if (!may_keep) co_return filled;
+  auto gone = remember(*filled, purges);
+  if (gone) writer->keep(filled->asset, std::move(*gone));
   co_return filled;
+}
+
+std::optional<UrlTable::LetGo> AssetFiller::remember(const Filled& filled, std::uint64_t purges) {
+  MemoryTier& memory = parts_.loader->memory();
+  const MemoryKey key = memory_key(*filled.asset);
+  // First its bytes: whoever finds it in the table looks for them at once.
+  const bool is_in_memory = filled.body && memory.insert(key, filled.body, memory.ticket(key));
+  // What the disk did not take is in memory only, or nowhere.
+  if (!is_in_memory && filled.asset->facts.hold.empty()) return std::nullopt;
+  auto gone = table_.put_unless_purged(filled.asset, purges);
+  if (!gone && is_in_memory) memory.erase(key);
+  return gone;
 }
 
 AssetPtr AssetFiller::make_asset(const FillOrder& order, Fetched& fetched,
@@ -146,13 +154,15 @@ AssetPtr AssetFiller::make_asset(const FillOrder& order, Fetched& fetched,
                                        parts_.settings->get()->cache.negative_ttl);
 }
 
-std::shared_ptr<Filled> AssetFiller::take_word(const FillOrder& order, Fetched& fetched, bool keeps,
-                                               UrlTable::LetGo& gone) {
+std::shared_ptr<Filled> AssetFiller::take_word(const FillOrder& order, Fetched& fetched,
+                                               std::uint64_t purges,
+                                               std::optional<UrlTable::LetGo>& gone) {
   auto filled = std::make_shared<Filled>();
   filled->order = order.id;
   if (fetched.status != 304) {
     filled->asset = make_asset(order, fetched, {}, "");
-    if (keeps && filled->asset->may_be_shared) gone = table_.put(filled->asset);
+    const bool keeps = order.may_keep && filled->asset->may_be_shared;
+    if (keeps) gone = table_.put_unless_purged(filled->asset, purges);
     return filled;
   }
   AssetFacts facts = order.copy->facts;
@@ -179,26 +189,26 @@ std::shared_ptr<Filled> AssetFiller::take_word(const FillOrder& order, Fetched& 
   filled->is_revalidated = true;
   if (!filled->asset->may_be_shared) {
     // What may not be kept any more is not kept as it was, either.
-    if (table_.erase(*order.copy)) gone.push_back(order.copy);
-  } else if (keeps) {
+    if (table_.erase(*order.copy)) gone.emplace({order.copy});
+  } else if (order.may_keep) {
     // Of what varies by something else now the table would take it for another variant.
-    if (filled->asset->vary != order.copy->vary) table_.erase(*order.copy);
-    gone = table_.put(filled->asset);
+    const bool moves = filled->asset->vary != order.copy->vary && table_.erase(*order.copy);
+    gone = table_.put_unless_purged(filled->asset, purges);
+    if (!gone && moves) gone.emplace({order.copy});
   }
   return filled;
 }
 
 Task<Result<FilledPtr>> AssetFiller::fill_to_memory(FillOrder order) {
-  const std::uint64_t purges = purges_.load();
+  const std::uint64_t purges = table_.purges();
   MemoryTier& memory = parts_.loader->memory();
   MemorySink sink(memory);
   auto fetched =
       co_await parts_.origins->get(order.fetch, &sink, runtime::Deadline::in(patience()));
   if (!fetched) co_return base::fail(std::move(fetched.error()));
-  const bool keeps = order.may_keep && purges == purges_.load();
   if (fetched->status != 200) {
-    UrlTable::LetGo gone;
-    co_return FilledPtr(take_word(order, *fetched, keeps, gone));
+    std::optional<UrlTable::LetGo> gone;  // nothing of it is on disk
+    co_return FilledPtr(take_word(order, *fetched, purges, gone));
   }
   AssetWriter::Body body;
   body.bytes = sink.take();
@@ -208,12 +218,11 @@ Task<Result<FilledPtr>> AssetFiller::fill_to_memory(FillOrder order) {
   filled->order = order.id;
   filled->asset = make_asset(order, *fetched, body, "");
   filled->body = representation(*filled->asset, std::move(body.bytes), parts_.host.send_arena);
-  if (!keeps || !filled->asset->may_be_shared) co_return filled;
-  const MemoryKey key = memory_key(*filled->asset);
-  if (!memory.insert(key, filled->body, memory.ticket(key))) {
+  const bool keeps = order.may_keep && filled->asset->may_be_shared;
+  if (keeps && !memory.admits(filled->body->footprint())) {
     co_return base::fail(too_large(memory));
   }
-  static_cast<void>(table_.put(filled->asset));  // nothing of it is on disk
+  if (keeps) static_cast<void>(remember(*filled, purges));  // nothing that leaves is on disk
   co_return filled;
 }
 

@@ -4,9 +4,9 @@
 // aborted leaves nothing behind.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -53,19 +53,18 @@ class AssetFiller {
   // Cancel-safe.
   platform::Task<base::Result<FilledPtr>> fill(FillOrder order);
 
-  // Whatever is being filled now may be of before: it is answered and not kept.
-  void forget_flights() noexcept { purges_.fetch_add(1); }
-
  private:
-  struct Kept;
   platform::Task<base::Result<FilledPtr>> fill_to_disk(FillOrder order);
   platform::Task<base::Result<FilledPtr>> fill_to_memory(FillOrder order);
   platform::Task<base::Result<FilledPtr>> take_body(const FillOrder* order, Fetched* fetched,
                                                     AssetWriter* writer, std::string hold,
                                                     std::uint64_t purges);
-  // A 304, 404 or 410: nothing but the table changes. `gone` is what it let go.
-  std::shared_ptr<Filled> take_word(const FillOrder& order, Fetched& fetched, bool keeps,
-                                    UrlTable::LetGo& gone);
+  // A 304, 404 or 410: nothing but the table changes. `gone` is what it let go; nothing: it is not
+  // kept.
+  std::shared_ptr<Filled> take_word(const FillOrder& order, Fetched& fetched, std::uint64_t purges,
+                                    std::optional<UrlTable::LetGo>& gone);
+  // Memory and the table take it, unless there was a purge since it was asked for: then nothing.
+  std::optional<UrlTable::LetGo> remember(const Filled& filled, std::uint64_t purges);
   AssetPtr make_asset(const FillOrder& order, Fetched& fetched, const AssetWriter::Body& body,
                       std::string hold);
   [[nodiscard]] base::Duration patience() const;
@@ -73,7 +72,6 @@ class AssetFiller {
   EdgeParts parts_;
   UrlTable& table_;
   AssetStore* store_;
-  std::atomic<std::uint64_t> purges_ = 0;
 };
 
 }  // namespace ron::edge

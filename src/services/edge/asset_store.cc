@@ -26,6 +26,7 @@ constexpr base::Duration kFlushEvery = 5s;
 constexpr base::Duration kSweepAgainIn = 1s;
 constexpr std::size_t kMostChanges = 256;  // at once
 constexpr std::size_t kPage = 512;
+constexpr std::size_t kSweepPage = 128;
 constexpr std::size_t kMostHolders = 1024;
 constexpr std::uint64_t kStreamBytes = 256 * base::kKiB;
 constexpr std::uint64_t kMapCacheBytes = 4 * base::kMiB;
@@ -36,11 +37,15 @@ constexpr std::uint64_t kSegmentsOfCache = 16;
 constexpr std::uint64_t kMinSegmentBytes = 8 * base::kMiB;
 constexpr std::uint64_t kMaxSegmentBytes = 256 * base::kMiB;
 
+// A cache lets go all the time, and what it may take on disk is bounded.
+constexpr base::Duration kCompactEvery = 500ms;
+constexpr base::Duration kLookForRoomEvery = 50ms;
+
 volume::Options options_of(const std::string& directory, const EdgeConfig& config) {
   volume::Options options;
   options.directory = directory + "/objects";
-  options.segment_bytes =
-      std::clamp(config.cache.bytes.bytes / kSegmentsOfCache, kMinSegmentBytes, kMaxSegmentBytes);
+  options.segment_bytes = AssetStore::segment_bytes(config);
+  options.compact_every = kCompactEvery;
   options.fingerprint_bytes = AssetStore::kFingerprintBytes;
   options.part_table_bytes = AssetStore::kPartTableBytes;
   options.tuning.min_free_bytes = kMinFreeBytes;
@@ -109,10 +114,29 @@ AssetStore::AssetStore(const EdgeParts& parts, UrlTable& table)
               [log = parts.log](std::string_view text) {
                 log.warn("trouble with the cache on disk", {{"what", text}});
               }),
-      changes_(*parts.topology, kEvictions, kEvictions.capacity),
-      places_(kEvictions.capacity) {}
+      places_(kEvictions.capacity),
+      changes_(*parts.topology, kEvictions, kEvictions.capacity) {}
 
 AssetStore::~AssetStore() = default;
+
+std::uint64_t AssetStore::segment_bytes(const EdgeConfig& config) noexcept {
+  return std::clamp(config.cache.bytes.bytes / kSegmentsOfCache, kMinSegmentBytes,
+                    kMaxSegmentBytes);
+}
+
+bool AssetStore::has_room() const {
+  const SettingsPtr config = settings_->get();
+  return volume_.stats().stored_bytes <
+         kStoredPerKept * config->cache.bytes.bytes + kSegmentsBeyond * segment_bytes(*config);
+}
+
+Task<bool> AssetStore::wait_for_room(runtime::Deadline deadline) {
+  while (!has_room()) {
+    if (deadline.passed()) co_return false;
+    co_await runtime::sleep_for(kLookForRoomEvery);
+  }
+  co_return true;
+}
 
 std::string AssetStore::new_hold(std::uint64_t serial) const { return life_ + hex_of(serial); }
 
@@ -151,11 +175,10 @@ Task<Result<>> AssetStore::load_entries() {
     auto page = co_await map_->scan(from, "", kPage);
     if (!page && page.error().code == Code::IntegrityFail) co_return Result<>();
     if (!page) co_return base::fail(std::move(page.error()));
-    platform::KeyValueBatch unreadable;
     for (auto& [hold, text] : *page) {
       auto facts = decode_facts(text);
       if (!facts || facts->hold != hold) {
-        unreadable.erase(hold);  // what it held is swept
+        unread_.push_back(hold);  // swept, with what it held
         continue;
       }
       remembered_.emplace(hold, facts->address);
@@ -163,11 +186,6 @@ Task<Result<>> AssetStore::load_entries() {
                                                  negative_for);
       auto gone = table_.put(std::move(asset));
       std::ranges::move(gone, std::back_inserter(unwanted_));
-    }
-    if (!unreadable.empty()) {
-      const Result<> erased = co_await map_->write(std::move(unreadable));
-      if (!erased) log_.warn("the cache cannot be noted", {{"what", erased.error().message}});
-      is_dirty_ = true;
     }
     if (page->size() < kPage) co_return Result<>();
     from = page->back().first + '\0';
@@ -232,13 +250,26 @@ Task<AssetStore::Next> AssetStore::next_change(runtime::Shutdown shutdown, runti
   co_return Next{.change = std::move(*received)};
 }
 
+AssetStore::Next AssetStore::next_now(const runtime::Shutdown& shutdown) {
+  return {.change = changes_.try_recv(), .stops = shutdown.requested()};
+}
+
 Task<void> AssetStore::janitor(runtime::Shutdown shutdown) {
   runtime::Deadline flush_at = runtime::Deadline::in(kFlushEvery);
+  runtime::Deadline sweep_at = runtime::Deadline::in(0s);
   for (;;) {
-    if (!is_swept_) is_swept_ = co_await sweep();
-    const runtime::Deadline wake =
-        is_swept_ ? flush_at : flush_at.sooner(runtime::Deadline::in(kSweepAgainIn));
-    Next next = co_await next_change(shutdown, wake);
+    Swept swept = Swept::NotNow;
+    if (!is_swept_ && sweep_at.passed()) {
+      swept = co_await sweep(shutdown);
+      is_swept_ = swept == Swept::Everything;
+      if (swept == Swept::NotNow) sweep_at = runtime::Deadline::in(kSweepAgainIn);
+    }
+    Next next;
+    if (swept == Swept::Some) {
+      next = next_now(shutdown);
+    } else {
+      next = co_await next_change(shutdown, is_swept_ ? flush_at : flush_at.sooner(sweep_at));
+    }
     std::vector<Change> changes;
     while (next.change) {
       changes.push_back(std::move(*next.change));
@@ -321,28 +352,54 @@ Task<void> AssetStore::remove(std::vector<HeldBytes> all) {
   }
 }
 
-Task<bool> AssetStore::sweep() {
-  if (!unwanted_.empty()) {
-    std::vector<Change> changes(1);
-    changes[0].gone = std::move(unwanted_);
-    unwanted_.clear();
-    co_await apply(std::move(changes));
+// One sync serves a page of bytes that nobody wants.
+Task<AssetStore::Swept> AssetStore::sweep(runtime::Shutdown shutdown) {
+  const bool any = co_await sweep_entries();
+  if (any) co_return Swept::Some;
+  auto page = co_await volume_.list(swept_, kSweepPage, runtime::Deadline::in(kOpenTime));
+  if (!page) co_return Swept::NotNow;
+  std::vector<HeldBytes> unwanted;
+  std::optional<base::ObjectId> last = swept_;
+  bool is_whole = true;
+  for (const volume::Volume::Listed& listed : *page) {
+    if (shutdown.requested()) co_return Swept::Some;
+    if (runtime::turn_is_over()) co_await platform::Yield();
+    const Result<> seen = co_await look_at(listed.id, &unwanted);
+    is_whole = seen.has_value();
+    if (!is_whole) break;
+    last = listed.id;
   }
-  for (;;) {
-    auto page = co_await volume_.list(swept_, kPage, runtime::Deadline::in(kOpenTime));
-    if (!page) co_return false;
-    for (const volume::Volume::Listed& listed : *page) {
-      const Result<> done = co_await sweep_object(listed.id);
-      if (!done) co_return false;
-      swept_ = listed.id;
-    }
-    if (page->size() < kPage) break;
-  }
+  co_await remove(std::move(unwanted));
+  swept_ = last;
+  if (!is_whole) co_return Swept::NotNow;
+  if (page->size() == kSweepPage) co_return Swept::Some;
   remembered_ = {};
+  co_return Swept::Everything;
+}
+
+// A page of what the map should not have. False: there is nothing.
+Task<bool> AssetStore::sweep_entries() {
+  if (unwanted_.empty() && unread_.empty()) co_return false;
+  platform::KeyValueBatch batch;
+  for (std::size_t i = 0; i < kSweepPage && !unread_.empty(); ++i) {
+    batch.erase(unread_.back());
+    unread_.pop_back();
+  }
+  if (!batch.empty()) {
+    const Result<> erased = co_await map_->write(std::move(batch));
+    if (!erased) log_.warn("the cache cannot be noted", {{"what", erased.error().message}});
+    is_dirty_ = true;
+  }
+  std::vector<Change> changes(1);
+  while (changes[0].gone.size() < kSweepPage && !unwanted_.empty()) {
+    changes[0].gone.push_back(std::move(unwanted_.back()));
+    unwanted_.pop_back();
+  }
+  co_await apply(std::move(changes));
   co_return true;
 }
 
-Task<Result<>> AssetStore::sweep_object(base::ObjectId id) {
+Task<Result<>> AssetStore::look_at(base::ObjectId id, std::vector<HeldBytes>* unwanted) {
   auto holders = co_await volume_.holders(id, kMostHolders, runtime::Deadline::in(kReadTime));
   if (!holders) {
     const Code code = holders.error().code;
@@ -350,15 +407,13 @@ Task<Result<>> AssetStore::sweep_object(base::ObjectId id) {
     if (is_over) co_return Result<>();
     co_return base::fail(std::move(holders.error()));
   }
-  std::vector<HeldBytes> unwanted;
   for (std::string& hold : holders->tenants) {
     const auto known = remembered_.find(hold);
     // A part of a body that was being written has the hold of what it became.
     const bool is_wanted =
         hold.starts_with(life_) || (known != remembered_.end() && known->second == id);
-    if (!is_wanted) unwanted.push_back({id, std::move(hold)});
+    if (!is_wanted) unwanted->push_back({id, std::move(hold)});
   }
-  co_await remove(std::move(unwanted));
   co_return Result<>();
 }
 

@@ -68,6 +68,13 @@ class AssetStore {
   static constexpr std::uint64_t kFingerprintBytes = 16 * base::kMiB;
   static constexpr std::uint64_t kPartTableBytes = 8 * base::kMiB;
 
+  // What the segments may take on disk before nothing further is kept there. What was let go is
+  // freed in the background, a segment once half of it is dead: so they hold twice what is kept,
+  // and some are being written or about to be freed.
+  static constexpr std::uint64_t kStoredPerKept = 2;
+  static constexpr std::uint64_t kSegmentsBeyond = 4;
+  static std::uint64_t segment_bytes(const EdgeConfig& config) noexcept;
+
   AssetStore(const EdgeParts& parts, UrlTable& table);
   AssetStore(const AssetStore&) = delete;
   AssetStore& operator=(const AssetStore&) = delete;
@@ -81,6 +88,11 @@ class AssetStore {
   [[nodiscard]] runtime::Semaphore::Permit try_place() noexcept { return places_.try_acquire(); }
   // Hands a change that has a place to the janitor. Never waits.
   void submit(Change change);
+
+  // The segments take less than they may.
+  [[nodiscard]] bool has_room() const;
+  // Waits for that; false when there is none in time. Cancel-safe.
+  platform::Task<bool> wait_for_room(runtime::Deadline deadline);
 
   // A name nobody had before, in this life or an earlier one.
   [[nodiscard]] std::string new_hold(std::uint64_t serial) const;
@@ -110,13 +122,19 @@ class AssetStore {
   };
   // Nothing when it is time to wake up; a stop comes with what is queued.
   platform::Task<Next> next_change(runtime::Shutdown shutdown, runtime::Deadline wake);
+  // The same without waiting.
+  [[nodiscard]] Next next_now(const runtime::Shutdown& shutdown);
   platform::Task<void> apply(std::vector<Change> changes);
   platform::Task<void> remove(std::vector<HeldBytes> all);
   platform::Task<void> end_upload(LeftUpload upload);
   platform::Task<void> flush();
-  // What earlier lives left on the volume without an entry. True when it is done.
-  platform::Task<bool> sweep();
-  platform::Task<base::Result<>> sweep_object(base::ObjectId id);
+  // What earlier lives left on the volume without an entry, and entries that say nothing: a page of
+  // it at a time, so that changes need not wait for all.
+  enum class Swept : std::uint8_t { Some, Everything, NotNow };
+  platform::Task<Swept> sweep(runtime::Shutdown shutdown);
+  platform::Task<bool> sweep_entries();
+  // Adds to `unwanted` what nobody knows of an object.
+  platform::Task<base::Result<>> look_at(base::ObjectId id, std::vector<HeldBytes>* unwanted);
 
   platform::Host host_;
   observe::Log log_;
@@ -127,11 +145,12 @@ class AssetStore {
   const std::string life_;  // what the holds of this life begin with
   volume::DiskVolume volume_;
   std::unique_ptr<platform::KeyValue> map_;
+  runtime::Semaphore places_;  // outlives the changes, which have them
   runtime::Mpsc<Change> changes_;
-  runtime::Semaphore places_;
   // The janitor's, after open().
   std::unordered_map<std::string, base::ObjectId> remembered_;  // by hold, as of the start
-  std::vector<AssetPtr> unwanted_;  // what the table had no room for at the start
+  std::vector<AssetPtr> unwanted_;   // what the table had no room for at the start
+  std::vector<std::string> unread_;  // entries that say nothing
   std::optional<base::ObjectId> swept_;
   bool is_swept_ = false;
   bool is_dirty_ = false;

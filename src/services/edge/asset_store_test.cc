@@ -121,6 +121,86 @@ TEST(AssetStore, WhatNobodyKnowsAnyMoreIsRemoved) {
   }
 }
 
+// Changes are taken between the pages of a sweep, and a stop need not wait for its end.
+TEST(AssetStore, NobodyWaitsForAllOfASweep) {
+  for (const bool is_stopped : {false, true}) {
+    History run(1);
+    run.live();
+    run.origins.script = [](const FetchRequest& request) {
+      OriginAnswer answer;
+      answer.body = request.target;
+      answer.fields = fresh_for(1000);
+      answer.takes = 0s;
+      return answer;
+    };
+    constexpr int kObjects = 1'000;
+    for (int i = 0; i < kObjects; ++i) {
+      run.asked.push_back(run.life->ask("/edge/assets/example.org/" + std::to_string(i)));
+      if (i % 100 == 99) run.world.run_for(1s);
+    }
+    run.asked.clear();
+    run.life->stop();
+    run.life.reset();
+    run.node.key_values().damage("/edge/entries");
+    run.live();
+    const auto objects = [&] {
+      return run.life->core().assets().store()->volume().stats().objects;
+    };
+    ASSERT_EQ(objects(), kObjects);
+    if (is_stopped) {
+      run.life->stop();
+    } else {
+      run.life->purge([](const Asset&) { return true; });
+    }
+    EXPECT_GT(objects(), kObjects / 2);
+    if (is_stopped) {
+      run.life.reset();
+      run.live();
+    }
+    run.world.run_for(60s);
+    EXPECT_EQ(objects(), 0U);
+  }
+}
+
+template <class T>
+platform::Task<void> keep(platform::Task<T> task, T* out) {
+  *out = co_await task;
+}
+
+// An entry that says nothing is removed, too: nobody would ever ask for it.
+TEST(AssetStore, EntriesThatSayNothingAreErased) {
+  History run(1);
+  run.live();
+  run.life->get("/edge/assets/example.org/1");
+  run.life->stop();
+  run.life.reset();
+  const auto entries = [&](const std::string& added) {
+    using base::Result;
+    Result<std::unique_ptr<platform::KeyValue>> map = nullptr;
+    Result<void> written;
+    Result<std::vector<platform::KeyValuePair>> found;
+    const auto wait_for = [&](platform::Task<void> task) {
+      const platform::test::Root root(run.node.core(), std::move(task));
+      EXPECT_EQ(run.world.run_until([&] { return root.done(); }, 1min),
+                platform::sim::Outcome::Done);
+    };
+    wait_for(keep(run.node.key_values().open("/edge/entries", {}), &map));
+    platform::KeyValueBatch batch;
+    if (!added.empty()) batch.put(added, "nothing");
+    if (!added.empty()) wait_for(keep((*map)->write(std::move(batch)), &written));
+    wait_for(keep((*map)->flush(), &written));
+    wait_for(keep((*map)->scan("", "", 100), &found));
+    return found->size();
+  };
+  EXPECT_EQ(entries("a hold"), 2U);
+  run.live();
+  EXPECT_EQ(run.life->table().entries(), 1U);
+  run.world.run_for(5s);
+  run.life->stop();
+  run.life.reset();
+  EXPECT_EQ(entries(""), 1U);
+}
+
 TEST(AssetStore, AMapThatIsDamagedBeginsAnew) {
   History run(1);
   run.live();

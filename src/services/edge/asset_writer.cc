@@ -20,6 +20,8 @@ using volume::kPartBytes;
 constexpr std::uint64_t kSmallBytes = base::limits::kDecodedBytes;
 // How long the disk has for one write.
 constexpr base::Duration kWriteTime = std::chrono::seconds(10);
+// How long a large body waits until the disk has room for it.
+constexpr base::Duration kRoomTime = std::chrono::seconds(2);
 // An upload that nobody ends ends itself.
 constexpr std::int64_t kUploadLastsS = 60 * 60;
 
@@ -58,8 +60,10 @@ AssetWriter::~AssetWriter() {
 }
 
 void AssetWriter::keep(AssetPtr asset, std::vector<AssetPtr> gone) {
-  std::erase_if(change_.leftovers,
-                [&](const HeldBytes& held) { return held.address == asset->facts.address; });
+  // What is held by another name, or is in memory only, left its bytes behind.
+  std::erase_if(change_.leftovers, [&](const HeldBytes& held) {
+    return held.address == asset->facts.address && held.hold == asset->facts.hold;
+  });
   change_.kept = std::move(asset);
   change_.gone = std::move(gone);
   store_.submit(std::move(change_));
@@ -93,6 +97,8 @@ Task<Result<>> AssetWriter::begin(const Fetched* head) {
     co_return Result<>();
   }
   if (!may_keep_) co_return base::fail(refuse());
+  const Result<> room = co_await find_room();
+  if (!room) co_return room;
   co_return co_await begin_upload(expected);
 }
 
@@ -160,10 +166,20 @@ Task<Result<>> AssetWriter::write(base::ByteView piece) {
 }
 
 Task<Result<>> AssetWriter::pass_part_on(Buffer part) {
-  if (change_.upload) return put_part(std::move(part));
+  if (change_.upload) co_return co_await put_part(std::move(part));
+  if (spooled_.empty()) {
+    const Result<> room = co_await find_room();
+    if (!room) co_return room;
+  }
   const base::ObjectId address = b3::hash(part.view());
   spooled_.push_back(address);
-  return put(address, std::move(part));
+  co_return co_await put(address, std::move(part));
+}
+
+Task<Result<>> AssetWriter::find_room() {
+  const bool is_there = co_await store_.wait_for_room(runtime::Deadline::in(kRoomTime));
+  if (is_there) co_return Result<>();
+  co_return base::fail(Code::StorageBusy, "the cache on disk has no room for a large body yet");
 }
 
 Task<Result<>> AssetWriter::put_part(Buffer part) {
@@ -205,7 +221,7 @@ Task<Result<AssetWriter::Body>> AssetWriter::finish_small(bool wanted) {
   Body body;
   body.address = b3::hash(buffer_.view());
   body.length = length_;
-  if (wanted) {
+  if (wanted && store_.has_room()) {
     const Result<> stored = co_await put(body.address, copy_of(buffer_.view()));
     body.is_stored = stored.has_value();
   }

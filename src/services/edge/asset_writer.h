@@ -48,6 +48,8 @@ class AssetWriter final : public BodySink {
  private:
   // A part of what is in memory goes to the disk.
   platform::Task<base::Result<>> pass_part_on(base::Buffer part);
+  // Before the first byte of a large body: it has to be on disk to be sent.
+  platform::Task<base::Result<>> find_room();
   platform::Task<base::Result<>> put(base::ObjectId address, base::Buffer bytes);
   platform::Task<base::Result<>> begin_upload(std::uint64_t length);
   platform::Task<base::Result<>> put_part(base::Buffer part);

@@ -34,16 +34,28 @@ UrlTable::Bounds bounds_of(const EdgeConfig& config) {
 // An origin that fails, is late or cannot be asked for want of room; not one that breaks a rule.
 bool is_outage(Code code) noexcept {
   return code == Code::UpstreamFail || code == Code::Timeout || code == Code::Busy ||
-         code == Code::StorageBusy || code == Code::Canceled || code == Code::Draining;
+         code == Code::StorageBusy || code == Code::Degraded || code == Code::Canceled ||
+         code == Code::Draining;
+}
+
+// The bytes of a copy are not there, or not those they were. Whatever else a disk says may be over
+// in a moment.
+bool is_lost(Code code) noexcept { return code == Code::NotFound || code == Code::IntegrityFail; }
+
+// There is more to do than can be done: an origin that is asked instead makes it no less.
+bool is_overload(Code code) noexcept {
+  return code == Code::Busy || code == Code::Timeout || code == Code::Draining;
 }
 
 bool is_large(const Asset& asset) noexcept {
   return asset.facts.length > base::limits::kDecodedBytes;
 }
 
-// Whoever has the same key waits for the same fill.
-std::string flight_key(const AssetRequest& wanted, VaryMask vary, std::uint64_t alone) {
-  std::string key = wanted.url;
+// Whoever has the same key waits for the same fill. Who comes after a purge waits for none of
+// before.
+std::string flight_key(const AssetRequest& wanted, VaryMask vary, std::uint64_t purges,
+                       std::uint64_t alone) {
+  std::string key = wanted.url + "\np " + std::to_string(purges);
   if (alone != 0) return key + "\n#" + std::to_string(alone);
   const Preferences chosen = vary.of(wanted.preferences);
   if (vary.accept) key.append("\na ").append(chosen.accept);
@@ -99,7 +111,12 @@ Task<Response> Assets::get(http::Request* request) {
       const CacheResult result = use == CopyUse::Fresh ? CacheResult::Hit : CacheResult::Stale;
       auto answered = co_await from_copy(&visit, visit.copy, result);
       if (answered) co_return std::move(*answered);
-      visit.copy = nullptr;
+      const Code code = answered.error().code;
+      // What is large passes through the disk, which is what failed.
+      const bool is_final = is_overload(code) || control.only_if_cached ||
+                            visit.settings->mode == Mode::Offline || is_large(*visit.copy);
+      if (!is_lost(code) && is_final) co_return refuse(*request, answered.error());
+      note_unusable(visit, code);
     }
   }
   if (control.only_if_cached) {
@@ -113,33 +130,25 @@ Task<Response> Assets::get(http::Request* request) {
   co_return co_await fill(&visit);
 }
 
-Task<std::optional<Response>> Assets::from_copy(Visit* visit, AssetPtr asset, CacheResult result) {
-  if (asset->is_negative()) {
-    Response response = refuse(*visit->request, {Code::NotFound, "the origin does not have it"});
-    finish(response, *asset, CacheResult::Negative);
-    co_return response;
-  }
-  const MemoryKey key = memory_key(*asset);
-  kit::RepresentationPtr found = parts_.loader->find(key);
-  if (!found && !store_) {
+Task<Result<Response>> Assets::from_copy(Visit* visit, AssetPtr asset, CacheResult result) {
+  if (asset->is_negative()) co_return absent(*visit, *asset, CacheResult::Negative);
+  kit::RepresentationPtr found = parts_.loader->find(memory_key(*asset));
+  if (!found && asset->facts.hold.empty()) {
+    // It was in memory only.
     forget(*asset);
-    co_return std::nullopt;
+    co_return base::fail(Code::NotFound, "it is not in memory any more");
   }
   if (!found && is_large(*asset)) {
     auto object = co_await store_->locate(asset->facts.address);
     if (object) co_return co_await stream(visit, std::move(asset), std::move(*object), result);
-    forget(*asset);
-    co_return std::nullopt;
+    if (is_lost(object.error().code)) forget(*asset);
+    co_return base::fail(std::move(object.error()));
   }
   if (!found) {
-    auto loaded = co_await parts_.loader->load(
-        key, [this, asset] { return load(asset); }, visit->request->deadline);
+    auto loaded = co_await load(asset, visit->request->deadline);
     if (!loaded) {
-      const Code code = loaded.error().code;
-      const bool is_load = code == Code::Busy || code == Code::Timeout || code == Code::Draining;
-      if (is_load) co_return refuse(*visit->request, loaded.error());
-      forget(*asset);
-      co_return std::nullopt;
+      if (is_lost(loaded.error().code)) forget(*asset);
+      co_return base::fail(std::move(loaded.error()));
     }
     found = std::move(*loaded);
   }
@@ -148,15 +157,27 @@ Task<std::optional<Response>> Assets::from_copy(Visit* visit, AssetPtr asset, Ca
   co_return response;
 }
 
-Task<Result<kit::RepresentationPtr>> Assets::load(AssetPtr asset) {
+// A loader that dies takes its loads along: it is asked for once more.
+Task<Result<kit::RepresentationPtr>> Assets::load(AssetPtr asset, runtime::Deadline deadline) {
+  bool was_cancelled = false;
+  for (;;) {
+    auto loaded = co_await parts_.loader->load(
+        memory_key(*asset), [this, asset] { return read(asset); }, deadline);
+    const bool again =
+        !loaded && loaded.error().code == Code::Canceled && !std::exchange(was_cancelled, true);
+    if (!again) co_return loaded;
+  }
+}
+
+Task<Result<kit::RepresentationPtr>> Assets::read(AssetPtr asset) {
   auto bytes = co_await store_->load(asset->facts.address);
   if (!bytes) co_return base::fail(std::move(bytes.error()));
   co_return std::make_shared<const kit::Representation>(asset->tag, asset->lines, std::move(*bytes),
                                                         parts_.host.send_arena);
 }
 
-Task<std::optional<Response>> Assets::stream(Visit* visit, AssetPtr asset,
-                                             volume::ObjectHandle object, CacheResult result) {
+Task<Result<Response>> Assets::stream(Visit* visit, AssetPtr asset, volume::ObjectHandle object,
+                                      CacheResult result) {
   const http::Request& request = *visit->request;
   const std::uint64_t length = asset->facts.length;
   const http::Selection selection =
@@ -171,8 +192,8 @@ Task<std::optional<Response>> Assets::stream(Visit* visit, AssetPtr asset,
     if (request.head->method != http::Method::Head) {
       auto opened = co_await store_->stream(std::move(object), selection.offset, selection.length);
       if (!opened) {
-        forget(*asset);
-        co_return std::nullopt;
+        if (is_lost(opened.error().code)) forget(*asset);
+        co_return base::fail(std::move(opened.error()));
       }
       source = std::move(*opened);
     }
@@ -184,8 +205,8 @@ Task<std::optional<Response>> Assets::stream(Visit* visit, AssetPtr asset,
 
 Task<Response> Assets::fill(Visit* visit) {
   // What is not here cannot be checked, only had again.
-  const bool is_here =
-      visit->copy && (store_ || parts_.loader->memory().find(memory_key(*visit->copy)));
+  const bool is_here = visit->copy && (!visit->copy->facts.hold.empty() ||
+                                       parts_.loader->memory().find(memory_key(*visit->copy)));
   if (!is_here) visit->copy = nullptr;
   visit->alone = visit->wanted.control.no_store;
   bool was_cancelled = false;
@@ -210,9 +231,16 @@ Task<Response> Assets::fill(Visit* visit) {
       visit->copy = nullptr;
       continue;
     }
+    const bool is_revalidated = (*filled)->is_revalidated;
     auto answered = co_await from_fill(visit, std::move(*filled));
     if (answered) co_return std::move(*answered);
-    visit->copy = nullptr;
+    const Code code = answered.error().code;
+    // An origin says that the copy is right, and the disk does not give it: then it says it all, if
+    // that is small.
+    const bool is_tried = visit->is_unreadable || (visit->copy && is_large(*visit->copy));
+    const bool again = is_lost(code) || (is_revalidated && !is_tried);
+    if (is_overload(code) || !again) co_return refuse(*visit->request, answered.error());
+    note_unusable(*visit, code);
   }
   co_return refuse(*visit->request, {Code::Busy, "what was filled is always another's"});
 }
@@ -221,16 +249,16 @@ Task<Result<FilledPtr>> Assets::fill_once(Visit* visit, std::uint64_t id) {
   FillOrder order{.id = id,
                   .wanted = visit->wanted,
                   .fetch = fetch_request(visit->wanted, *visit->request),
-                  .copy = visit->copy,
-                  .may_keep = !visit->wanted.control.no_store};
-  std::string key = flight_key(visit->wanted, visit->vary, visit->alone ? id : 0);
+                  .copy = visit->is_unreadable ? nullptr : visit->copy,
+                  .may_keep = !visit->wanted.control.no_store && !visit->is_unreadable};
+  std::string key = flight_key(visit->wanted, visit->vary, table_.purges(), visit->alone ? id : 0);
   return parts_.loader->fill(
       std::move(key),
       [this, order = std::move(order)]() mutable { return filler_.fill(std::move(order)); },
       visit->request->deadline);
 }
 
-Task<std::optional<Response>> Assets::from_fill(Visit* visit, FilledPtr filled) {
+Task<Result<Response>> Assets::from_fill(Visit* visit, FilledPtr filled) {
   const CacheResult result = filled->is_revalidated ? CacheResult::Revalidated : CacheResult::Miss;
   if (filled->body) {
     Response response = kit::answer(*visit->request, filled->body);
@@ -240,11 +268,7 @@ Task<std::optional<Response>> Assets::from_fill(Visit* visit, FilledPtr filled) 
   if (filled->object.length != 0) {
     co_return co_await stream(visit, filled->asset, filled->object, result);
   }
-  if (filled->asset->is_negative()) {
-    Response response = refuse(*visit->request, {Code::NotFound, "the origin does not have it"});
-    finish(response, *filled->asset, result);
-    co_return response;
-  }
+  if (filled->asset->is_negative()) co_return absent(*visit, *filled->asset, result);
   co_return co_await from_copy(visit, filled->asset, result);
 }
 
@@ -252,6 +276,14 @@ Response Assets::absent(const Visit& visit, const Asset& asset, CacheResult resu
   Response response = refuse(*visit.request, {Code::NotFound, "the origin does not have it"});
   finish(response, asset, result);
   return response;
+}
+
+void Assets::note_unusable(Visit& visit, Code why) {
+  if (is_lost(why)) {
+    visit.copy = nullptr;
+  } else {
+    visit.is_unreadable = true;
+  }
 }
 
 bool Assets::may_serve_on_error(const Visit& visit) const {
@@ -266,6 +298,9 @@ Task<Response> Assets::after_error(Visit* visit, base::Error error) {
   if ((is_offline || is_outage(error.code)) && may_serve_on_error(*visit)) {
     auto answered = co_await from_copy(visit, visit->copy, CacheResult::Stale);
     if (answered) co_return std::move(*answered);
+    const Code code = answered.error().code;
+    const bool is_why = is_overload(code) || (is_offline && !is_lost(code));
+    if (is_why) co_return refuse(*visit->request, answered.error());
   }
   if (error.code == Code::Amnesia) parts_.rejects->count(Reject::Amnesia);
   if (is_offline) parts_.rejects->count(Reject::NotAllowed);  // no fetcher was asked, who counts
@@ -294,9 +329,8 @@ void Assets::forget(const Asset& asset) {
 
 Task<Result<std::uint64_t>> Assets::purge(std::function<bool(const Asset&)> is_one,
                                           runtime::Deadline deadline) {
-  filler_.forget_flights();
   if (!store_) {
-    const UrlTable::LetGo gone = table_.erase_if(is_one);
+    const UrlTable::LetGo gone = table_.purge(is_one);
     for (const AssetPtr& asset : gone) parts_.loader->memory().erase(memory_key(*asset));
     co_return gone.size();
   }
@@ -306,7 +340,7 @@ Task<Result<std::uint64_t>> Assets::purge(std::function<bool(const Asset&)> is_o
   change.place = std::move(*place);
   auto [sender, receiver] = runtime::oneshot<bool>();
   change.durable.emplace(std::move(sender));
-  change.gone = table_.erase_if(is_one);
+  change.gone = table_.purge(is_one);
   const std::uint64_t purged = change.gone.size();
   for (const AssetPtr& asset : change.gone) parts_.loader->memory().erase(memory_key(*asset));
   store_->submit(std::move(change));

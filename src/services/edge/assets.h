@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "base/result.h"
 #include "http/request.h"
@@ -69,24 +68,32 @@ class Assets {
     VaryMask vary{};     // of what is known of the URL
     AssetPtr copy{};     // that may be used, or checked
     bool alone = false;  // shares its fill with nobody
+    // The disk does not give the copy just now. What an origin says instead passes through, and the
+    // copy stays for later.
+    bool is_unreadable = false;
   };
 
-  // Nothing: the copy is gone or damaged, and forgotten.
-  platform::Task<std::optional<http::Response>> from_copy(Visit* visit, AssetPtr asset,
-                                                          CacheResult result);
-  platform::Task<std::optional<http::Response>> stream(Visit* visit, AssetPtr asset,
-                                                       volume::ObjectHandle object,
-                                                       CacheResult result);
+  // NotFound and IntegrityFail: the copy is gone or damaged, and forgotten. Whatever else goes
+  // wrong is no reason to forget it.
+  platform::Task<base::Result<http::Response>> from_copy(Visit* visit, AssetPtr asset,
+                                                         CacheResult result);
+  platform::Task<base::Result<http::Response>> stream(Visit* visit, AssetPtr asset,
+                                                      volume::ObjectHandle object,
+                                                      CacheResult result);
   platform::Task<http::Response> fill(Visit* visit);
   platform::Task<base::Result<FilledPtr>> fill_once(Visit* visit, std::uint64_t order);
-  platform::Task<std::optional<http::Response>> from_fill(Visit* visit, FilledPtr filled);
+  platform::Task<base::Result<http::Response>> from_fill(Visit* visit, FilledPtr filled);
   // A copy that is past its time is better than this error, if everyone allows it.
   platform::Task<http::Response> after_error(Visit* visit, base::Error error);
   [[nodiscard]] bool may_serve_on_error(const Visit& visit) const;
+  static void note_unusable(Visit& visit, base::Code why);
   http::Response absent(const Visit& visit, const Asset& asset, CacheResult result);
   void finish(http::Response& response, const Asset& asset, CacheResult result);
   void forget(const Asset& asset);
-  platform::Task<base::Result<kit::RepresentationPtr>> load(AssetPtr asset);
+  platform::Task<base::Result<kit::RepresentationPtr>> load(AssetPtr asset,
+                                                            runtime::Deadline deadline);
+  // What a loader does.
+  platform::Task<base::Result<kit::RepresentationPtr>> read(AssetPtr asset);
 
   EdgeParts parts_;
   UrlTable table_;

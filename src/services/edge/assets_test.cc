@@ -14,39 +14,11 @@ using namespace std::chrono_literals;
 using base::Code;
 using testing::Answer;
 using testing::Asked;
-using testing::EdgeLife;
+using testing::AssetsTest;
 using testing::fresh_for;
+using testing::kUrl;
 using testing::noise;
 using testing::OriginAnswer;
-using testing::ScriptedOrigins;
-
-constexpr std::string_view kUrl = "/edge/assets/example.org/a.txt";
-
-class AssetsTest : public ::testing::Test {
- protected:
-  AssetsTest() {
-    origins_.script = [this](const FetchRequest&) { return answer_; };
-    answer_.body = "hello";
-    answer_.fields = fresh_for(60);
-  }
-  void start(std::vector<std::string> flags = {}, bool is_amnesiac = false) {
-    flags.emplace_back("edge.mode=live");
-    life_.reset();
-    life_.emplace(world_, node_, origins_, std::move(flags), is_amnesiac ? "" : "/edge");
-  }
-  Answer get(std::string_view target = kUrl, std::string_view lines = "",
-             std::string_view method = "GET") {
-    return life_->get(target, lines, method);
-  }
-  std::size_t asked() const { return origins_.asked.size(); }
-  void fail_with(Code code) { answer_.error = base::Error(code, "so it is"); }
-
-  platform::sim::World world_{1};
-  platform::sim::Node& node_ = world_.add_node();
-  ScriptedOrigins origins_{node_.clock()};
-  OriginAnswer answer_;
-  std::optional<EdgeLife> life_;
-};
 
 TEST_F(AssetsTest, AMissIsFilledAndThenAHit) {
   start();
@@ -333,64 +305,34 @@ TEST_F(AssetsTest, OfflineNothingIsFilled) {
   EXPECT_EQ(asked(), 1U);
 }
 
-TEST_F(AssetsTest, LargeBodiesAreStreamedFromDisk) {
-  for (const bool says_length : {true, false}) {
-    const std::string target =
-        says_length ? "/edge/assets/example.org/big" : "/edge/assets/example.org/chunked";
-    start();
-    answer_.says_length = says_length;
-    answer_.body = noise(11'000'123, says_length ? 1 : 2);
-    const Answer miss = get(target);
-    EXPECT_EQ(miss.status, 200);
-    EXPECT_TRUE(miss.body == answer_.body);
-    const Answer hit = get(target);
-    EXPECT_EQ(hit.field("X-Cache"), "hit");
-    EXPECT_TRUE(hit.body == answer_.body);
-    const Answer part = get(target, "Range: bytes=10000000-10000999\r\n");
-    EXPECT_EQ(part.status, 206);
-    EXPECT_TRUE(part.body == answer_.body.substr(10'000'000, 1000));
-    EXPECT_EQ(get(target, "", "HEAD").status, 200);
-    life_->settle();
-    const auto stats = life_->core().assets().store()->volume().stats();
-    EXPECT_EQ(stats.uploads, 0U);
-    EXPECT_EQ(stats.objects, says_length ? 1U : 2U);
-    life_->stop();
-  }
-}
-
-TEST_F(AssetsTest, ARestartKeepsWhatIsThere) {
-  start();
+// An origin that says nothing at all holds fills, and nothing that is here.
+TEST_F(AssetsTest, FillsThatHangHoldNoLoads) {
+  start({"edge.cache.ram_bytes=0", "edge.workers=2", "edge.loaders=1", "edge.channels.work=8"});
   get();
-  answer_.body = noise(300'000);
   get("/edge/assets/example.org/b");
-  life_->stop();
-  start();
-  EXPECT_EQ(life_->table().entries(), 2U);
-  const Answer hit = get();
-  EXPECT_EQ(hit.body, "hello");
-  EXPECT_EQ(hit.field("X-Cache"), "hit");
-  EXPECT_TRUE(get("/edge/assets/example.org/b").body == answer_.body);
-  EXPECT_EQ(asked(), 2U);
-}
-
-TEST_F(AssetsTest, DamagedBytesAreFilledAgainAndNeverServed) {
-  start();
-  answer_.body = noise(200'000);
-  get();
-  life_->stop();
-  life_.reset();
-  bool flipped = false;
-  for (std::uint64_t at = 60'000; at < 61'000; ++at) {
-    flipped |= node_.disk().flip_bit("/edge/objects/segments/0000000001.seg", at, 3);
+  answer_.takes = 1h;
+  std::vector<std::unique_ptr<Asked>> hanging;
+  for (int i = 0; i < 30; ++i) {
+    hanging.push_back(life_->ask("/edge/assets/example.org/hangs/" + std::to_string(i)));
   }
-  ASSERT_TRUE(flipped);
-  start();
-  const Answer again = get();
-  EXPECT_EQ(again.status, 200);
-  EXPECT_TRUE(again.body == answer_.body);
-  EXPECT_EQ(again.field("X-Cache"), "miss");
-  EXPECT_EQ(asked(), 2U);
-  EXPECT_EQ(get().field("X-Cache"), "hit");
+  world_.run_for(100ms);
+  // Two at work, six that wait; the others are told so.
+  std::ptrdiff_t busy = 0;
+  for (const auto& each : hanging) {
+    if (!each->done()) continue;
+    EXPECT_EQ((*each)->status, 429);
+    ++busy;
+  }
+  EXPECT_EQ(busy, 22);
+  EXPECT_EQ(life_->counted("queue_dropped_total", "work"), 22U);
+  const auto missing = life_->core().readiness().missing;
+  EXPECT_NE(std::ranges::find(missing, "queue: full"), missing.end());
+  const platform::TimePoint since = world_.now();
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(get().field("X-Cache"), "hit");
+    EXPECT_EQ(get("/edge/assets/example.org/b").field("X-Cache"), "hit");
+  }
+  EXPECT_LT(world_.now() - since, 500ms);
 }
 
 TEST_F(AssetsTest, APurgeForgetsForGood) {
@@ -424,56 +366,25 @@ TEST_F(AssetsTest, WhatIsFilledDuringAPurgeIsNotKept) {
   EXPECT_EQ(life_->core().assets().store()->volume().stats().objects, 0U);
 }
 
-TEST_F(AssetsTest, TheDiskIsBoundedAndWhatIsAskedForStays) {
-  start({"edge.cache.bytes=1MiB", "edge.cache.ram_bytes=0"});
-  const std::string wanted(20'000, 'w');
-  origins_.script = [&](const FetchRequest& request) {
-    OriginAnswer answer;
-    answer.body = request.target == "/wanted" ? wanted : noise(20'000, asked());
-    answer.fields = fresh_for(100'000);
-    answer.takes = 1ms;
-    return answer;
-  };
-  get("/edge/assets/example.org/wanted");
-  get("/edge/assets/example.org/wanted");
-  for (int i = 0; i < 300; ++i) {
-    get("/edge/assets/example.org/scan/" + std::to_string(i));
-    if (i % 10 == 0) EXPECT_EQ(get("/edge/assets/example.org/wanted").field("X-Cache"), "hit");
-    EXPECT_LE(life_->table().bytes(), base::kMiB);
+TEST_F(AssetsTest, WhoComesAfterAPurgeDoesNotWaitForAFillOfBefore) {
+  for (const bool is_amnesiac : {false, true}) {
+    start({}, is_amnesiac);
+    answer_.takes = 1s;
+    answer_.body = "old";
+    const auto before = life_->ask(kUrl);
+    world_.run_for(500ms);
+    life_->purge([](const Asset&) { return true; });
+    answer_.body = "new";
+    const auto after = life_->ask(kUrl);
+    life_->run_until([&] { return before->done() && after->done(); });
+    EXPECT_EQ((*before)->body, "old");
+    EXPECT_EQ((*after)->body, "new");
+    const Answer hit = get();
+    EXPECT_EQ(hit.body, "new");
+    EXPECT_EQ(hit.field("X-Cache"), "hit");
+    life_->stop();
+    life_.reset();
   }
-  life_->settle();
-  const auto stats = life_->core().assets().store()->volume().stats();
-  EXPECT_LE(stats.object_bytes, base::kMiB);
-  EXPECT_EQ(stats.objects, life_->table().entries());
-  EXPECT_GT(life_->counted("edge_evictions_total"), 200U);
-}
-
-TEST_F(AssetsTest, WithoutADiskEverythingIsInMemoryOrRefused) {
-  start({"edge.cache.ram_bytes=1MiB"}, true);
-  EXPECT_EQ(get().field("X-Cache"), "miss");
-  EXPECT_EQ(get().field("X-Cache"), "hit");
-  answer_.body = noise(2'000'000);
-  const Answer refused = get("/edge/assets/example.org/big");
-  EXPECT_EQ(refused.status, 503);
-  EXPECT_NE(refused.body.find("Amnesia"), std::string::npos);
-  EXPECT_EQ(life_->counted("edge_rejects_total", "amnesia"), 1U);
-  answer_.body = noise(100'000);
-  for (int i = 0; i < 30; ++i) {
-    EXPECT_EQ(get("/edge/assets/example.org/" + std::to_string(i)).status, 200);
-  }
-  EXPECT_LE(life_->core().loader().memory().used_bytes(), base::kMiB);
-  EXPECT_TRUE(get("/edge/assets/example.org/0").body == answer_.body);
-}
-
-TEST_F(AssetsTest, ADiskThatIsFullStillLetsAnswersThrough) {
-  start();
-  get();
-  node_.disk().fail_next(platform::sim::DiskOp::Sync, 1000);
-  answer_.body = "other";
-  const Answer through = get("/edge/assets/example.org/other");
-  EXPECT_EQ(through.status, 200);
-  EXPECT_EQ(through.body, "other");
-  EXPECT_EQ(life_->table().entries(), 1U);
 }
 
 }  // namespace

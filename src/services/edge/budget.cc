@@ -13,6 +13,7 @@
 #include "services/edge/pack_source.h"
 #include "services/edge/packs.h"
 #include "services/edge/site_keeper.h"
+#include "services/edge/url_table.h"
 #include "services/edge/verified_object.h"
 #include "services/edge/wires.h"
 #include "volume/options.h"
@@ -21,14 +22,13 @@ namespace ron::edge {
 namespace {
 
 constexpr std::uint64_t kListeners = 2;
-// What is known of an asset: its URL, fields, header lines, and its places in the table.
-constexpr std::uint64_t kEntryBytes = 2 * base::kKiB;
 constexpr std::uint64_t kEventTextBytes = 1280;  // a URL may be long
 // Of the map of entries and of the volume's index: what is not in their files yet.
 constexpr std::uint64_t kMapTables = 4;
 constexpr std::uint64_t kMapTableBytes = 64 * base::kMiB;
-// The body that a fill holds, and its copy on the way to the disk.
-constexpr std::uint64_t kBodiesOfFill = 2;
+// The body that a fill holds, and its copy on the way to the disk; what a load reads, and what it
+// decodes of it.
+constexpr std::uint64_t kBodiesOfJob = 2;
 // The keeper's, and the one that an operator adds. Each has its text, and the tree made of it.
 constexpr std::uint64_t kManifestReaders = SiteKeeper::kLanes + 1;
 constexpr std::uint64_t kFormsOfManifest = 2;
@@ -47,8 +47,10 @@ constexpr std::uint64_t kDescriptorsOfProcess = 32;
 std::vector<kit::Addend> memory_budget(const EdgeConfig& config, std::size_t cores) {
   std::vector<kit::Addend> sum = {
       {"tiles, files and assets (edge.cache.ram_bytes)", 1, config.cache.ram_bytes.bytes},
-      {"what is known of URLs (edge.cache.entries)", config.cache.entries, kEntryBytes},
-      {"bodies being filled or loaded (edge.workers)", config.workers * kBodiesOfFill,
+      {"what is known of URLs (edge.cache.entries)", config.cache.entries, UrlTable::kEntryBytes},
+      {"bodies being filled (edge.workers)", config.workers * kBodiesOfJob,
+       base::limits::kDecodedBytes},
+      {"bodies being loaded (edge.loaders)", config.loaders * kBodiesOfJob,
        base::limits::kDecodedBytes},
       {"origins being asked (edge.workers)", config.workers, http::kSecuredExchangeBytes},
       {"connections to origins that are kept (edge.workers)", config.workers * cores,
@@ -84,6 +86,16 @@ std::vector<kit::Addend> memory_budget(const EdgeConfig& config, std::size_t cor
   }
   std::ranges::move(kit::listener_budget("edge", config, cores), std::back_inserter(sum));
   return sum;
+}
+
+std::vector<kit::Addend> disk_budget(const EdgeConfig& config) {
+  if (config.amnesia) return {};
+  return {{"what is kept, and as much again that is let go (edge.cache.bytes)",
+           AssetStore::kStoredPerKept, config.cache.bytes.bytes},
+          {"segments that are written or about to be freed", AssetStore::kSegmentsBeyond,
+           AssetStore::segment_bytes(config)},
+          {"bodies on their way there (edge.workers, edge.fill.max_object_bytes)", config.workers,
+           config.fill.max_object_bytes.bytes}};
 }
 
 std::uint64_t descriptors_needed(const EdgeConfig& config, std::size_t cores) noexcept {

@@ -79,7 +79,8 @@ config::Group<CacheConfig> cache_keys() {
                            Reload::Hot,
                            "for how long past its time a copy is better than an error"),
       config::count_key("entries", &C::entries, "100000", {.min = "16", .max = "10000000"},
-                        Reload::Restart, "URLs remembered at most, about 1 KiB each"),
+                        Reload::Restart,
+                        "URLs remembered at most, and 2 KiB of memory for each of them, together"),
   };
 }
 
@@ -129,9 +130,13 @@ void add_own_keys(config::Group<EdgeConfig>& group) {
                                   Reload::Hot,
                                   "origins whose pages may use it, or *; empty: none"));
   group.add(config::count_key("workers", &C::workers, "16", {.min = "1", .max = "1024"},
-                              Reload::Restart, "fills and loads at work at once"));
-  group.add(kit::capacity_key(kWork, &C::work_capacity,
-                              "fills and loads waiting for a worker before 429 Busy"));
+                              Reload::Restart, "fills from origins at work at once"));
+  group.add(config::count_key("loaders", &C::loaders, "8", {.min = "1", .max = "1024"},
+                              Reload::Restart,
+                              "tiles, files and assets on their way from the disk at once"));
+  group.add(
+      kit::capacity_key(kWork, &C::work_capacity,
+                        "fills and loads waiting before 429 Busy; fills have three quarters"));
   group.add(kit::capacity_key(kEvents, &C::events_capacity,
                               "events kept for slow listeners before they miss some"));
 }
@@ -200,7 +205,8 @@ config::Group<EdgeConfig> keys() {
   if (kTestSeams) {
     group.add(config::count_key("debug.fail_workers", &EdgeConfig::debug_fail_workers, "0",
                                 {.max = "1000", .safe_max = "0"}, Reload::Hot,
-                                "for tests: workers that fail, all since the start together"));
+                                "for tests: workers, and as many loaders, that fail; all since the "
+                                "start together"));
   }
   group.check(check_allow);
   group.check(check_sites);

@@ -69,6 +69,7 @@ struct EdgeConfig : kit::ServiceConfig {
   TilesConfig tiles;
   config::TextList cors_origins;
   std::uint64_t workers = 0;
+  std::uint64_t loaders = 0;
   std::uint64_t work_capacity = 0;
   std::uint64_t events_capacity = 0;
   std::uint64_t debug_fail_workers = 0;  // a seam for tests: 0 in a build without them

@@ -6,6 +6,16 @@
 #include "services/edge/wires.h"
 
 namespace ron::edge {
+namespace {
+
+void note_missing(kit::Readiness& state, std::string what, std::size_t running,
+                  std::size_t wanted) {
+  if (running >= wanted) return;
+  what += std::to_string(running) + " of " + std::to_string(wanted);
+  state.missing.push_back(std::move(what));
+}
+
+}  // namespace
 
 using base::Result;
 using platform::Task;
@@ -23,7 +33,8 @@ Core::Core(CoreParts parts, SettingsPtr config)
       pack_keeper_(parts_for(parts), packs_, pack_orders_),
       sites_(parts_for(parts)),
       assets_(parts_for(parts)),
-      workers_wanted_(config->workers) {}
+      workers_wanted_(config->workers),
+      loaders_wanted_(config->loaders) {}
 
 EdgeParts Core::parts_for(const CoreParts& parts) {
   return {.host = parts.host,
@@ -59,23 +70,22 @@ void Core::apply(SettingsPtr config) {
   packs_.apply(*config);
   sites_.apply(*config);
   workers_.ask_for(config->debug_fail_workers);
+  loaders_.ask_for(config->debug_fail_workers);
 }
 
 kit::Readiness Core::readiness() const {
   kit::Readiness state;
-  const std::size_t running = workers_.running();
-  if (running < workers_wanted_) {
-    state.missing.push_back("worker: " + std::to_string(running) + " of " +
-                            std::to_string(workers_wanted_));
-  }
-  const auto& queue = loader_.queue();
-  if (queue.depth() * 100 >= queue.capacity() * kCrowded) state.missing.emplace_back("queue: full");
+  const std::size_t workers = workers_.running();
+  const std::size_t loaders = loaders_.running();
+  note_missing(state, "worker: ", workers, workers_wanted_);
+  note_missing(state, "loader: ", loaders, loaders_wanted_);
+  if (loader_.is_crowded()) state.missing.emplace_back("queue: full");
   if (const AssetStore* const store = assets_.store()) {
     const volume::VolumeHealth health = store->health();
     if (!health.reason.empty()) state.missing.push_back("cache: " + health.reason);
   }
   state.write_ready = state.missing.empty();
-  state.ready = running > 0;
+  state.ready = workers > 0 && loaders > 0;
   // A pack or a site that is not there is one answer of many: the rest is served, whoever is asked.
   for (std::string& what : packs_.missing()) state.missing.push_back(std::move(what));
   for (std::string& what : sites_.missing()) state.missing.push_back(std::move(what));

@@ -53,13 +53,16 @@ class Core {
   // The body of a core's dialer: keeps its connections and closes them in the end.
   platform::Task<void> dial(std::size_t core, runtime::Shutdown shutdown);
 
-  // The body of a worker.
-  platform::Task<void> work(runtime::Shutdown shutdown) {
-    return workers_.run(loader_.work(std::move(shutdown)));
+  // The bodies of a worker and of a loader.
+  platform::Task<void> do_fills(runtime::Shutdown shutdown) {
+    return workers_.run(loader_.do_fills(std::move(shutdown)));
   }
-  // Takes no writes while workers are being restarted, while so much waits for them that requests
-  // will be refused soon, and while the cache on disk takes nothing. What is in memory is served
-  // all the same. Only degraded while packs or sites are not there. Any core.
+  platform::Task<void> do_loads(runtime::Shutdown shutdown) {
+    return loaders_.run(loader_.do_loads(std::move(shutdown)));
+  }
+  // Takes no writes while workers or loaders are being restarted, while so much waits for them that
+  // requests will be refused soon, and while the cache on disk takes nothing. What is in memory is
+  // served all the same. Only degraded while packs or sites are not there. Any core.
   [[nodiscard]] kit::Readiness readiness() const;
   // A client was told this error.
   void note_error(std::string_view code) noexcept;
@@ -82,9 +85,6 @@ class Core {
  private:
   EdgeParts parts_for(const CoreParts& parts);
 
-  // A queue this full, in percent, is about to refuse.
-  static constexpr std::size_t kCrowded = 90;
-
   platform::SendArena& send_arena_;
   runtime::Watch<SettingsPtr> settings_;
   runtime::Broadcast<EdgeEvent> events_;
@@ -98,7 +98,9 @@ class Core {
   Sites sites_;
   Assets assets_;
   kit::WorkerFaults workers_;
+  kit::WorkerFaults loaders_;
   const std::size_t workers_wanted_;
+  const std::size_t loaders_wanted_;
 };
 
 }  // namespace ron::edge

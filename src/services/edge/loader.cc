@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/metric_names.h"
 #include "services/edge/metric_names.h"
 #include "services/edge/wires.h"
 
@@ -18,17 +19,25 @@ base::Error too_many(std::size_t most) {
       .with("waiting", std::to_string(most));
 }
 
+base::Error too_many_fills(std::size_t most) {
+  return base::Error(Code::Busy, "too many fills wait for a worker")
+      .with("queue", std::string(kWork.name))
+      .with("waiting", std::to_string(most));
+}
+
 }  // namespace
 
 Loader::Loader(runtime::Topology& topology, const EdgeConfig& config)
     : memory_(kMemoryLock, config.cache.ram_bytes.bytes),
       loads_(kFlightsLock),
       fills_(kFlightsLock),
-      work_(topology, kWork, config.work_capacity),
+      fills_waiting_(most_fills(config.work_capacity)),
+      work_(topology, kWork, config.work_capacity, kWorkLanes),
       max_waiting_(config.fill.max_waiting),
       hits_(topology.meters().counter(metrics::kMemoryHits)),
       started_(topology.meters().counter(metrics::kLoads)),
-      joined_(topology.meters().counter(metrics::kLoadsJoined)) {}
+      joined_(topology.meters().counter(metrics::kLoadsJoined)),
+      dropped_(topology.meters().counter(runtime::metrics::kQueueDroppedTotal, {kWork.name})) {}
 
 void Loader::apply(const EdgeConfig& config) {
   memory_.set_capacity(config.cache.ram_bytes.bytes);
@@ -67,7 +76,13 @@ Task<Result<FilledPtr>> Loader::fill(std::string url, Fill fill, runtime::Deadli
     FillJob job;
     job.fill = std::move(fill);
     job.reply = std::move(joined->reply);
-    work_.post(std::move(job));
+    job.place = fills_waiting_.try_acquire();
+    if (job.place) {
+      work_.post(std::move(job));
+    } else {
+      dropped_.add();
+      std::move(*job.reply).send(base::fail(too_many_fills(fills_waiting_.most())));
+    }
   } else {
     joined_.add();
   }
@@ -75,8 +90,19 @@ Task<Result<FilledPtr>> Loader::fill(std::string url, Fill fill, runtime::Deadli
   co_return kit::WorkQueue<Job>::answer_of(std::move(reply));
 }
 
-Task<void> Loader::work(runtime::Shutdown shutdown) {
-  return work_.work(std::move(shutdown), 0, [this](auto job) { return run(std::move(job)); });
+Task<void> Loader::do_fills(runtime::Shutdown shutdown) {
+  return work_.work(std::move(shutdown), kFillLane,
+                    [this](auto job) { return run(std::move(job)); });
+}
+
+Task<void> Loader::do_loads(runtime::Shutdown shutdown) {
+  return work_.work(std::move(shutdown), kLoadLane,
+                    [this](auto job) { return run(std::move(job)); });
+}
+
+bool Loader::is_crowded() const noexcept {
+  return work_.depth() * 100 >= work_.capacity() * kCrowded ||
+         fills_waiting_.used() * 100 >= fills_waiting_.most() * kCrowded;
 }
 
 // Who missed it in memory just before the last load ended finds it there now.
@@ -94,6 +120,7 @@ Task<void> Loader::run(LoadJob job) {
 }
 
 Task<void> Loader::run(FillJob job) {
+  job.place = {};
   Result<FilledPtr> filled = co_await job.fill();
   std::move(*job.reply).send(std::move(filled));
 }

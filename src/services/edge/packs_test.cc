@@ -118,7 +118,7 @@ TEST_F(PacksTest, ABadConfiguredPackDoesNotStopTheOthers) {
 TEST_F(PacksTest, NobodyWaitsForALargePackToBeReady) {
   write("/maps", "world.pmtiles", "one");
   opening_takes = 10min;
-  run_core({"edge.workers=4"}, kWorld);
+  run_core({"edge.workers=4", "edge.loaders=4"}, kWorld);
   world_.run_for(30s);
   const kit::Readiness state = core_->readiness();
   EXPECT_TRUE(state.ready && state.write_ready);

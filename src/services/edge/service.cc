@@ -78,7 +78,9 @@ void Service::start_tasks() {
   start_task(kSitesTask, *cores[0],
              [this](Shutdown stop) { return core_.sites().keep(std::move(stop)); });
   start_workers(kWorkerTask, settings()->workers,
-                [this](Shutdown stop) { return core_.work(std::move(stop)); });
+                [this](Shutdown stop) { return core_.do_fills(std::move(stop)); });
+  start_workers(kLoaderTask, settings()->loaders,
+                [this](Shutdown stop) { return core_.do_loads(std::move(stop)); });
 }
 
 // The writer comes first and stops last: the janitor and every worker wait for it.

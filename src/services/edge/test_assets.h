@@ -177,7 +177,8 @@ class EdgeLife {
       start(store->volume().compactor(stop_));
       start(store->janitor(stop_));
     }
-    for (std::uint64_t i = 0; i < config_->workers; ++i) start(core_->loader().work(stop_));
+    for (std::uint64_t i = 0; i < config_->workers; ++i) start(core_->loader().do_fills(stop_));
+    for (std::uint64_t i = 0; i < config_->loaders; ++i) start(core_->loader().do_loads(stop_));
   }
   // As a process does: the workers have nothing left to do, and the janitor writes everything down.
   void stop() {
@@ -271,5 +272,34 @@ inline std::string noise(std::size_t size, std::uint64_t seed = 1) {
   }
   return text;
 }
+
+inline constexpr std::string_view kUrl = "/edge/assets/example.org/a.txt";
+
+// An edge and an origin that says `answer_` to everything.
+class AssetsTest : public ::testing::Test {
+ protected:
+  AssetsTest() {
+    origins_.script = [this](const FetchRequest&) { return answer_; };
+    answer_.body = "hello";
+    answer_.fields = fresh_for(60);
+  }
+  void start(std::vector<std::string> flags = {}, bool is_amnesiac = false) {
+    flags.emplace_back("edge.mode=live");
+    life_.reset();
+    life_.emplace(world_, node_, origins_, std::move(flags), is_amnesiac ? "" : "/edge");
+  }
+  Answer get(std::string_view target = kUrl, std::string_view lines = "",
+             std::string_view method = "GET") {
+    return life_->get(target, lines, method);
+  }
+  std::size_t asked() const { return origins_.asked.size(); }
+  void fail_with(base::Code code) { answer_.error = base::Error(code, "so it is"); }
+
+  platform::sim::World world_{1};
+  platform::sim::Node& node_ = world_.add_node();
+  ScriptedOrigins origins_{node_.clock()};
+  OriginAnswer answer_;
+  std::optional<EdgeLife> life_;
+};
 
 }  // namespace ron::edge::testing

@@ -138,7 +138,10 @@ class EdgePacks : public ::testing::Test {
     add_routes(server_->router, *core_);
     add_pack_admin_routes(server_->router, *core_);
     endpoint_ = server_->start();
-    for (int i = 0; i < 4; ++i) add_task(core_->work(shutdown_));
+    for (int i = 0; i < 4; ++i) {
+      add_task(core_->do_fills(shutdown_));
+      add_task(core_->do_loads(shutdown_));
+    }
     add_task(core_->pack_keeper().keep(shutdown_));
     add_task(core_->pack_orders().work(shutdown_));
     client_ = std::make_unique<http::test::RawClient>(world_, peer_, endpoint_);

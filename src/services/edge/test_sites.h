@@ -167,7 +167,7 @@ class EdgeSites : public ::testing::Test {
     add_site_routes(server_->router, *core_);
     add_site_admin_routes(server_->router, *core_);
     endpoint_ = server_->start();
-    for (int i = 0; i < 4; ++i) add_task(core_->loader().work(shutdown_));
+    for (int i = 0; i < 4; ++i) add_task(core_->loader().do_loads(shutdown_));
     add_task(core_->sites().keep(shutdown_));
     client_ = std::make_unique<http::test::RawClient>(world_, peer_, endpoint_);
   }

@@ -13,6 +13,24 @@ std::uint64_t disk_bytes(const Asset& asset) noexcept {
   return asset.facts.hold.empty() ? 0 : asset.facts.length + UrlTable::kRecordBytes;
 }
 
+// What a text takes beside itself; a short one is a part of its owner.
+std::uint64_t heap_bytes(const std::string& text) noexcept {
+  return text.capacity() > std::string().capacity() ? text.capacity() + 1 : 0;
+}
+
+// The key, the asset, its nodes, and what is remembered of it once it is gone. The allocator's part
+// is counted in kOverheadBytes.
+std::uint64_t memory_bytes_of(const Asset& asset, std::size_t node_bytes) noexcept {
+  constexpr std::uint64_t kOverheadBytes = 256;
+  const AssetFacts& facts = asset.facts;
+  std::uint64_t bytes = kOverheadBytes + node_bytes + sizeof(Asset) + 2 * heap_bytes(facts.url) +
+                        heap_bytes(facts.preferences.accept) +
+                        heap_bytes(facts.preferences.accept_language) + heap_bytes(facts.hold) +
+                        heap_bytes(asset.tag) + heap_bytes(asset.lines);
+  for (const auto& [name, value] : facts.fields) bytes += heap_bytes(name) + heap_bytes(value);
+  return bytes + facts.fields.capacity() * sizeof(KeptFields::value_type);
+}
+
 bool is_same_variant(const Asset& a, const Asset& b) {
   return a.vary == b.vary && a.facts.preferences == b.facts.preferences;
 }
@@ -73,47 +91,65 @@ bool UrlTable::has(const Asset& asset) const {
 }
 
 UrlTable::LetGo UrlTable::put(AssetPtr asset) {
-  LetGo gone;
   const std::lock_guard guard(order_lock_);
-  if (disk_bytes(*asset) > bounds_.bytes) {
+  return put_locked(std::move(asset));
+}
+
+std::optional<UrlTable::LetGo> UrlTable::put_unless_purged(AssetPtr asset, std::uint64_t purges) {
+  const std::lock_guard guard(order_lock_);
+  if (purges != purges_.load()) return std::nullopt;
+  return put_locked(std::move(asset));
+}
+
+UrlTable::LetGo UrlTable::put_locked(AssetPtr asset) {
+  LetGo gone;
+  auto made = std::make_unique<Node>();
+  made->bytes = disk_bytes(*asset);
+  made->memory_bytes = memory_bytes_of(*asset, sizeof(Node) + sizeof(Trace));
+  if (made->bytes > bounds_.bytes || made->memory_bytes > most_memory()) {
     gone.push_back(std::move(asset));
     return gone;
   }
-  Shard& shard = shard_of(asset->facts.url);
-  std::unique_ptr<Node> replaced;
-  {
-    const std::lock_guard shard_guard(shard.lock);
-    Variants& variants = shard.urls[asset->facts.url];
-    auto old = std::ranges::find_if(
-        variants, [&](const auto& node) { return is_same_variant(*node->asset, *asset); });
-    if (old == variants.end() && variants.size() == kMaxVariants) --old;
-    if (old != variants.end()) {
-      replaced = std::move(*old);
-      variants.erase(old);
-    }
-  }
-  bool is_proven = recall(*asset);
+  made->asset = std::move(asset);
+  Node& node = *made;
+  const std::unique_ptr<Node> replaced = insert(std::move(made));
+  bool is_proven = recall(*node.asset);
   if (replaced) {
     is_proven = is_proven || order_.is_proven(*replaced);
-    replaced->in->unlink(*replaced);
-    let_go(std::move(replaced->asset), asset.get(), gone);
+    unlink(*replaced);
+    let_go(std::move(replaced->asset), node.asset.get(), gone);
   }
-  add(std::move(asset), is_proven, gone);
+  link(node, is_proven);
+  make_room(gone);
   return gone;
 }
 
-void UrlTable::add(AssetPtr asset, bool is_proven, LetGo& gone) {
-  auto node = std::make_unique<Node>();
-  node->bytes = disk_bytes(*asset);
-  node->asset = std::move(asset);
-  order_.add(*node, is_proven);
-  Shard& shard = shard_of(node->asset->facts.url);
-  {
-    const std::lock_guard guard(shard.lock);
-    Variants& variants = shard.urls[node->asset->facts.url];
-    variants.insert(variants.begin(), std::move(node));
+// Under one hold of the lock: whoever looks finds the one or the other.
+std::unique_ptr<UrlTable::Node> UrlTable::insert(std::unique_ptr<Node> node) {
+  const Asset& asset = *node->asset;
+  Shard& shard = shard_of(asset.facts.url);
+  std::unique_ptr<Node> replaced;
+  const std::lock_guard guard(shard.lock);
+  Variants& variants = shard.urls[asset.facts.url];
+  auto old = std::ranges::find_if(
+      variants, [&](const auto& other) { return is_same_variant(*other->asset, asset); });
+  if (old == variants.end() && variants.size() == kMaxVariants) --old;
+  if (old != variants.end()) {
+    replaced = std::move(*old);
+    variants.erase(old);
   }
-  make_room(gone);
+  variants.insert(variants.begin(), std::move(node));
+  return replaced;
+}
+
+void UrlTable::link(Node& node, bool is_proven) {
+  order_.add(node, is_proven);
+  memory_bytes_.fetch_add(node.memory_bytes, kRelaxed);
+}
+
+void UrlTable::unlink(Node& node) {
+  node.in->unlink(node);
+  memory_bytes_.fetch_sub(node.memory_bytes, kRelaxed);
 }
 
 // Out of the shard; the order is the caller's.
@@ -129,8 +165,14 @@ std::unique_ptr<UrlTable::Node> UrlTable::take(const Node& node) {
 }
 
 void UrlTable::make_room(LetGo& gone) {
-  while (order_.bytes() > bounds_.bytes || order_.count() > bounds_.entries) {
-    const auto [victim, was_new] = order_.next(bounds_.bytes, bounds_.entries);
+  for (;;) {
+    const bool is_large = memory_bytes_.load(kRelaxed) > most_memory();
+    const bool is_full = order_.bytes() > bounds_.bytes || order_.count() > bounds_.entries;
+    if (!is_large && !is_full) break;
+    // Those that are large fill the table before there are as many as there may be.
+    const std::uint64_t entries = std::min<std::uint64_t>(bounds_.entries, order_.count());
+    const auto [victim, was_new] = order_.next(bounds_.bytes, is_large ? entries : bounds_.entries);
+    memory_bytes_.fetch_sub(victim->memory_bytes, kRelaxed);
     const std::unique_ptr<Node> node = take(*victim);
     if (was_new) remember(*node->asset);
     if (evicted_ != nullptr) evicted_->add();
@@ -180,20 +222,21 @@ bool UrlTable::erase(const Asset& asset) {
     found = node->get();
   }
   const std::unique_ptr<Node> taken = take(*found);
-  taken->in->unlink(*taken);
+  unlink(*taken);
   count();
   return true;
 }
 
-UrlTable::LetGo UrlTable::erase_if(const std::function<bool(const Asset&)>& is_one) {
+UrlTable::LetGo UrlTable::purge(const std::function<bool(const Asset&)>& is_one) {
   LetGo gone;
   const std::lock_guard guard(order_lock_);
+  purges_.fetch_add(1);
   for (Shard& shard : shards_) {
     const std::lock_guard shard_guard(shard.lock);
     for (auto url = shard.urls.begin(); url != shard.urls.end();) {
       std::erase_if(url->second, [&](const std::unique_ptr<Node>& node) {
         if (!is_one(*node->asset)) return false;
-        node->in->unlink(*node);
+        unlink(*node);
         gone.push_back(std::move(node->asset));
         return true;
       });

@@ -1,5 +1,5 @@
 // UrlTable: what is known of URLs. Each has a few variants; all of them together are bounded in
-// number and in bytes on disk, and leave in a scan-resistant order (kit/fifo_order.h).
+// number, in bytes on disk and in memory, and leave in a scan-resistant order (kit/fifo_order.h).
 //
 // What it lets go it hands to the caller, each exactly once: somebody has to remove it on disk.
 //
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,6 +32,9 @@ class UrlTable {
   static constexpr std::size_t kMaxVariants = 8;
   // What an asset takes on disk besides its bytes.
   static constexpr std::uint64_t kRecordBytes = 512;
+  // What assets take in memory besides their bytes: so much for each that there may be, all
+  // together. Long URLs and many header lines leave room for fewer.
+  static constexpr std::uint64_t kEntryBytes = 2 * base::kKiB;
 
   struct Bounds {
     std::uint64_t bytes = 0;
@@ -56,9 +60,16 @@ class UrlTable {
   // larger than everything may be is let go at once. One whose bytes are held under the same name
   // by its successor is not let go.
   [[nodiscard]] LetGo put(AssetPtr asset);
+  // The same if nothing was purged since purges() was read. Nothing: it was, and the table is as it
+  // was, too.
+  [[nodiscard]] std::optional<LetGo> put_unless_purged(AssetPtr asset, std::uint64_t purges);
   // This very one. False: it was not known any more.
   bool erase(const Asset& asset);
-  [[nodiscard]] LetGo erase_if(const std::function<bool(const Asset&)>& is_one);
+  // All that are one of those, and whatever is being filled: what was asked for before this is not
+  // put after it.
+  [[nodiscard]] LetGo purge(const std::function<bool(const Asset&)>& is_one);
+  // How often that was.
+  [[nodiscard]] std::uint64_t purges() const noexcept { return purges_.load(); }
   // Takes effect with the next put.
   void set_bounds(Bounds bounds);
   // What the bounds have no room for.
@@ -67,6 +78,8 @@ class UrlTable {
   [[nodiscard]] Bounds bounds() const;
   [[nodiscard]] std::uint64_t entries() const noexcept { return entries_.load(kRelaxed); }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.load(kRelaxed); }
+  // What they take in memory, about.
+  [[nodiscard]] std::uint64_t memory_bytes() const noexcept { return memory_bytes_.load(kRelaxed); }
   // Since when the oldest is there; 0: there is none. Looks at all of them.
   [[nodiscard]] std::int64_t oldest_ms() const;
 
@@ -77,6 +90,7 @@ class UrlTable {
 
   struct Node : kit::FifoLink<Node> {
     AssetPtr asset;
+    std::uint64_t memory_bytes = 0;
     std::atomic<std::uint8_t> hits = 0;
   };
   // What is left of an asset that nobody asked for again.
@@ -96,10 +110,15 @@ class UrlTable {
 
   [[nodiscard]] Shard& shard_of(std::string_view url) const noexcept;
   // All of these under order_lock_.
-  void add(AssetPtr asset, bool is_proven, LetGo& gone);
+  LetGo put_locked(AssetPtr asset);
+  // Into the shard, in place of the variant that comes back.
+  std::unique_ptr<Node> insert(std::unique_ptr<Node> node);
   std::unique_ptr<Node> take(const Node& node);
+  void link(Node& node, bool is_proven);
+  void unlink(Node& node);
   void remember(const Asset& asset);
   bool recall(const Asset& asset);
+  [[nodiscard]] std::uint64_t most_memory() const noexcept { return bounds_.entries * kEntryBytes; }
   void make_room(LetGo& gone);
   void count();
 
@@ -114,6 +133,8 @@ class UrlTable {
   // Written under order_lock_.
   std::atomic<std::uint64_t> entries_ = 0;
   std::atomic<std::uint64_t> bytes_ = 0;
+  std::atomic<std::uint64_t> memory_bytes_ = 0;
+  std::atomic<std::uint64_t> purges_ = 0;
 };
 
 }  // namespace ron::edge

@@ -1,7 +1,9 @@
 #include "services/edge/url_table.h"
 
+#include <atomic>
 #include <map>
 #include <set>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -104,6 +106,59 @@ TEST(UrlTable, AScanDoesNotDriveOutWhatIsWanted) {
   }
 }
 
+// Each counts with what it takes: long URLs and many header lines leave room for fewer, and do not
+// drive out what is wanted.
+TEST(UrlTable, IsBoundedInMemory) {
+  constexpr std::uint64_t kEntries = 1000;
+  UrlTable table({base::kGiB, kEntries});
+  for (int i = 0; i < 50; ++i) static_cast<void>(table.put(asset("hot" + std::to_string(i), "h")));
+  const auto want_hot = [&] {
+    for (int i = 0; i < 50; ++i) EXPECT_TRUE(knows(table, "hot" + std::to_string(i))) << i;
+  };
+  for (int i = 0; i < 5'000; ++i) {
+    AssetFacts facts;
+    facts.url = "https://example.org/" + std::to_string(i) + "?" + std::string(4'000, 'q');
+    facts.status = 404;
+    facts.fields = {{"X-Long", std::string(static_cast<std::size_t>(i % 8) * 1'000, 'l')}};
+    static_cast<void>(
+        table.put(std::make_shared<const Asset>(std::move(facts), 1, base::Duration{})));
+    EXPECT_LE(table.memory_bytes(), kEntries * UrlTable::kEntryBytes);
+    if (i % 10 == 0) want_hot();
+  }
+  want_hot();
+  // There is room for 2,048,000 bytes, and each takes 8,000 to 16,000.
+  EXPECT_GT(table.entries(), 100U);
+  EXPECT_LT(table.entries(), 300U);
+  static_cast<void>(table.purge([](const Asset&) { return true; }));
+  EXPECT_EQ(table.memory_bytes(), 0U);
+}
+
+TEST(UrlTable, WhatWasAskedForBeforeAPurgeIsNotPutAfterIt) {
+  UrlTable table({base::kMiB, 100});
+  const std::uint64_t before = table.purges();
+  EXPECT_TRUE(table.put_unless_purged(asset("a", "1"), before));
+  EXPECT_EQ(table.purge([](const Asset& one) { return one.facts.hold == "1"; }).size(), 1U);
+  EXPECT_FALSE(table.put_unless_purged(asset("a", "2"), before));
+  EXPECT_FALSE(knows(table, "a"));
+  EXPECT_TRUE(table.put_unless_purged(asset("a", "3"), table.purges()));
+  EXPECT_TRUE(knows(table, "a"));
+}
+
+TEST(UrlTable, WhatIsReplacedIsThereAtEveryMoment) {
+  UrlTable table({base::kMiB, 100});
+  static_cast<void>(table.put(asset("a", "0")));
+  std::atomic<bool> is_over = false;
+  std::atomic<int> missed = 0;
+  {
+    const std::jthread reader([&] {
+      while (!is_over.load()) missed += knows(table, "a") ? 0 : 1;
+    });
+    for (int i = 1; i < 20'000; ++i) static_cast<void>(table.put(asset("a", std::to_string(i))));
+    is_over = true;
+  }
+  EXPECT_EQ(missed.load(), 0);
+}
+
 TEST(UrlTable, LowerBoundsTakeEffect) {
   UrlTable table({base::kMiB, 100});
   for (int i = 0; i < 50; ++i) {
@@ -146,7 +201,7 @@ TEST(UrlTable, IsBoundedAndLetsGoExactlyOnce) {
         RC_ASSERT(!table.erase(*victim));
         held.erase(victim->facts.hold);
       } else if (what == 15) {
-        let_go(table.erase_if([&](const Asset& one) { return one.facts.url.ends_with(url); }));
+        let_go(table.purge([&](const Asset& one) { return one.facts.url.ends_with(url); }));
       } else {
         bounds.entries = 1 + static_cast<std::uint64_t>(step) % 40;
         table.set_bounds(bounds);

@@ -39,11 +39,13 @@ inline constexpr TaskDecl kMounterTask{
     "verifies and mounts the packs that operators add, one after the other"};
 inline constexpr TaskDecl kSitesTask{"site-keeper", "1", Importance::Important,
                                      "follows the names of sites and switches when one moves"};
-inline constexpr TaskDecl kWorkerTask{
-    "worker", "workers", Importance::Important,
-    "fills what is missing: from origins, packs and storage, once for all who wait"};
+inline constexpr TaskDecl kWorkerTask{"worker", "workers", Importance::Important,
+                                      "fills what is missing from origins, once for all who wait"};
+inline constexpr TaskDecl kLoaderTask{
+    "loader", "loaders", Importance::Important,
+    "brings tiles, files of sites and assets from the disk into memory, once for all who wait"};
 
-inline constexpr ChannelDecl kWork = kit::work_channel(512, "worker");
+inline constexpr ChannelDecl kWork = kit::work_channel(512, "worker, loader");
 inline constexpr ChannelDecl kEvents = kit::events_channel(1024, "worker, admin", "auditor");
 inline constexpr ChannelDecl kSettings{
     "settings", ChannelKind::Watch,    1, Overflow::Latest, "reloader",
@@ -67,7 +69,7 @@ inline constexpr ChannelDecl kPackOrders{
 
 inline constexpr auto kTasks =
     kit::all_tasks(kDialerTask, kCommitterTask, kRecovererTask, kCompactorTask, kCacheJanitorTask,
-                   kMountsTask, kMounterTask, kSitesTask, kWorkerTask);
+                   kMountsTask, kMounterTask, kSitesTask, kWorkerTask, kLoaderTask);
 inline constexpr auto kChannels =
     kit::all_channels(kWork, kEvents, kSettings, kCommit, kEvictions, kSiteChanges, kPackOrders);
 
@@ -92,6 +94,12 @@ inline constexpr const LockDecl& kMemoryLock = kLocks[5];
 inline constexpr const LockDecl& kVolumeLock = kLocks[6];
 inline constexpr const LockDecl& kBookLock = kLocks[7];
 inline constexpr const LockDecl& kCorsLock = kLocks[8];
+
+// The lanes of `work`: an origin may be slow for as long as it likes, and what is here waits for
+// none.
+inline constexpr std::size_t kFillLane = 0;
+inline constexpr std::size_t kLoadLane = 1;
+inline constexpr std::size_t kWorkLanes = 2;
 
 inline constexpr runtime::Wires kWires{"svc-edge", kTasks, kChannels, kLocks};
 
