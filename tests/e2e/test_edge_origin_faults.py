@@ -43,6 +43,7 @@ class Fault:
     reason: str = None  # of edge_rejects_total
     tries: int = 1      # how often the origin is asked; None: as often as it likes, in bounds
     excused: bool = True  # an old copy takes its place
+    silent: bool = False  # the connection ends as one does that was kept for too long
 
 
 def late(name, way):
@@ -76,7 +77,7 @@ FAULTS = (
     broken("reset at once", origin.reset),
     broken("reset in the body", origin.reset_after(WHOLE, 50_000)),
     broken("reset before the last byte", origin.reset_after(WHOLE, len(BODY) - 1)),
-    broken("closed without an answer", origin.raw(b"")),
+    dataclasses.replace(broken("closed without an answer", origin.raw(b"")), silent=True),
     broken("closed in the head", origin.raw(b"HTTP/1.1 200 OK\r\nContent-Le")),
     broken("shorter than it says", origin.closed_after(WHOLE, 99_999)),
     broken("nothing of what it says", origin.closed_after(WHOLE, 0)),
@@ -158,7 +159,9 @@ class Faults(LiveCase):
                 asked = self.origin.count(path)
                 if fault.tries:
                     self.assertEqual(asked, fault.tries)
-                self.assertLessEqual(asked, TRIES)
+                # A try on a connection that was kept and is closed without a word is made once more, on
+                # a new one: it may have been too old.
+                self.assertLessEqual(asked, TRIES * (2 if fault.silent else 1))
                 self.well_again(path)
         self.assertEqual(self.server.readyz().status, 200)
 
