@@ -7,6 +7,7 @@ SEEDS ?= 500
 ROUNDS ?= 300
 FLIPS ?= 1000
 SECONDS ?= 60
+DETAIL ?= 110m
 CONFIGURED := $(BUILD)/build.ninja
 CMAKE_FILES := CMakeLists.txt CMakePresets.json cmake/modules.cmake cmake/toolchain.cmake
 CPP := find $(wildcard src models sim tests bench) -name '*.cc' -o -name '*.h'
@@ -17,7 +18,7 @@ export ASAN_OPTIONS ?= detect_leaks=1:external_symbolizer_path=$(SYMBOLIZER)
 export UBSAN_OPTIONS ?= print_stacktrace=1:external_symbolizer_path=$(SYMBOLIZER)
 export TSAN_OPTIONS ?= suppressions=$(CURDIR)/tools/tsan.suppressions:halt_on_error=1:second_deadlock_stack=1:external_symbolizer_path=$(SYMBOLIZER)
 
-.PHONY: help setup setup-run setup-test setup-bench with-tests ron build run test lint format-check format bench fuzz sim crash rot full-disk docs asan tsan tsan-paths clean
+.PHONY: help setup setup-run setup-demo setup-test setup-bench with-tests ron build run demo-map test lint format-check format bench fuzz sim crash rot full-disk docs asan tsan tsan-paths long clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -26,7 +27,7 @@ help: ## this list
 setup: ## install every Debian package the project needs (quick when nothing is missing)
 	@tools/setup all
 
-setup-run setup-test setup-bench: setup-%:
+setup-run setup-demo setup-test setup-bench: setup-%:
 	@tools/setup $*
 
 # Whoever only runs ron has neither the tests' libraries nor their tools; the first who wants the
@@ -45,7 +46,16 @@ build: with-tests ## build everything in build/release (PRESET=dev|asan|tsan|fuz
 
 run: ron ## build ron and run all its services on 127.0.0.1:8080 with their data in ./ron-data
 	@tools/first-steps >&2
-	@exec $(BUILD)/ron up --data ron-data --log-format text
+	@mkdir -p ron-data/maps
+	@exec $(BUILD)/ron up --data ron-data --set edge.packs_dir=ron-data/maps --log-format text
+
+# The folder of maps is followed: a ron that runs already shows it as well.
+demo-map: setup-demo ron ## a map of the world in ron-data/maps, where `make run` finds it; DETAIL=50m takes minutes
+	@tools/demo-map $(DETAIL) $(BUILD)/npm $(BUILD)/demo/world.mbtiles
+	@rm -f $(BUILD)/demo/world.pmtiles
+	@$(BUILD)/ron pack convert $(BUILD)/demo/world.mbtiles $(BUILD)/demo/world.pmtiles
+	@mkdir -p ron-data/maps && mv $(BUILD)/demo/world.pmtiles ron-data/maps/world.pmtiles
+	@echo 'With `make run`: http://127.0.0.1:8080/edge/preview/world'
 
 test: build ## build, then unit, model, simulation, end-to-end and lint tests (CTEST='-R http' for some)
 	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error $(CTEST)
@@ -67,8 +77,13 @@ tsan: ## the tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory test PRESET=tsan
 
 # Builds little besides ron, which is less than half of what `make tsan` does.
-tsan-paths: ## uploads, tenants, registry and index under ThreadSanitizer, end to end
+tsan-paths: ## uploads, tenants, registry, index and edge under ThreadSanitizer, end to end
 	@$(MAKE) --no-print-directory test PRESET=tsan TARGETS='ron storage_test' CTEST='-L shared'
+
+long: ## what .ci/run leaves out: clang-tidy over everything, ThreadSanitizer, 10 s of each fuzzer
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory tsan-paths
+	@$(MAKE) --no-print-directory fuzz SECONDS=10
 
 fuzz: ## every fuzz target for SECONDS=60, two at a time; KEEP=1 keeps new inputs in tests/corpus
 	@$(MAKE) --no-print-directory build PRESET=fuzz

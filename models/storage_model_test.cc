@@ -1,4 +1,5 @@
-// The storage service in small: Listener → work queue of 2 → Worker, with a shutdown watch.
+// The storage service in small: Listener → work queue of 2 → Worker, with a shutdown watch. It is
+// svc-edge's model as well: misses go the same way through the same queue (kit/work_queue.h).
 // No deadlock, no lost shutdown; a job is handled or dropped with the queue, exactly once.
 #include <memory>
 #include <optional>

@@ -19,9 +19,9 @@
 #include "sim/gateway/plan.h"
 #include "sim/gateway/plant.h"
 #include "sim/gateway/request.h"
-#include "sim/gateway/task_killer.h"
 #include "sim/gateway/witness.h"
 #include "sim/harness/subject.h"
+#include "sim/harness/task_killer.h"
 
 namespace ron::sim {
 

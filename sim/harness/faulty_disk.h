@@ -44,6 +44,9 @@ class FaultyDisk final : public platform::Disk {
   platform::Task<base::Result<void>> sync_directory(std::string path) override {
     return disk_.sync_directory(std::move(path));
   }
+  platform::Task<base::Result<platform::FileVersion>> version(std::string path) override {
+    return disk_.version(std::move(path));
+  }
   platform::Task<base::Result<std::uint64_t>> free_bytes(std::string path) override {
     return disk_.free_bytes(std::move(path));
   }

@@ -12,6 +12,7 @@ namespace ron::sim {
 namespace {
 
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
+constexpr Duration kHandshakeTime = std::chrono::seconds(10);
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -84,13 +85,17 @@ Task<void> RawServer::accept_all() {
     std::erase_if(links_, [](const auto& link) { return link->task->done(); });
     links_.push_back(std::make_unique<Link>());
     Link& link = *links_.back();
-    link.stream = std::move(stream);
+    link.stream = secure(std::move(stream));
     link.task = std::make_unique<platform::test::Root>(node_.core(), converse(&link));
   }
 }
 
 Task<void> RawServer::converse(Link* link) {
   bool goes_on = true;
+  if (link->stream->needs_handshake()) {
+    const base::Result<> agreed = co_await link->stream->handshake(now() + kHandshakeTime);
+    goes_on = agreed.has_value();
+  }
   while (goes_on) {
     Incoming request;
     goes_on = co_await read_head(link, &request);

@@ -59,6 +59,10 @@ class RawServer {
     [[nodiscard]] std::string_view field(std::string_view name) const;
   };
 
+  // What a connection is wrapped in: TLS, for one. By default nothing.
+  virtual std::unique_ptr<platform::Stream> secure(std::unique_ptr<platform::Stream> stream) {
+    return stream;
+  }
   // The head of a request has come, its body perhaps not. False: the connection ends.
   virtual Task<bool> serve(Link* link, Incoming* request) = 0;
 

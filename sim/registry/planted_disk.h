@@ -38,6 +38,9 @@ class PlantedDisk final : public platform::Disk {
   platform::Task<base::Result<void>> sync_directory(std::string path) override {
     return disk_.sync_directory(place_of(std::move(path)));
   }
+  platform::Task<base::Result<platform::FileVersion>> version(std::string path) override {
+    return disk_.version(place_of(std::move(path)));
+  }
   platform::Task<base::Result<std::uint64_t>> free_bytes(std::string path) override {
     return disk_.free_bytes(std::move(path));
   }

@@ -124,8 +124,10 @@ int run(int argc, char** argv) {
   cli::add_transfer_commands(root, chosen);
   cli::add_object_commands(root, chosen);
   cli::add_index_commands(root, chosen);
+  cli::add_site_commands(root, chosen);
   cli::add_token_commands(root, chosen);
   cli::add_key_commands(root, chosen);
+  cli::add_pack_commands(root, chosen);
   cli::add_registry_commands(*root.get_subcommand("registry"), chosen);
   add_config_commands(root, chosen);
   add_topology_command(root, chosen);
@@ -138,6 +140,7 @@ int run(int argc, char** argv) {
       "  ron put --token admin.token FILE\n"
       "  ron get b3:<hash> -o FILE\n"
       "  ron put --token admin.token DIR --name docs/v2 && ron get docs/v2 -o COPY\n"
+      "  ron site add --token admin.token docs DIR\n"
       "Every command explains itself: ron help COMMAND.");
 
   const Arguments given(argv + 1, static_cast<std::size_t>(std::max(argc - 1, 0)));

@@ -38,10 +38,11 @@ TEST(Doctor, TooFewDescriptorsAreAWarning) {
   platform::posix::Machine machine = large_machine();
   machine.open_files = 1024;
   EXPECT_NE(judged({}, machine).find("lower storage.max_conns"), std::string::npos);
-  EXPECT_EQ(
-      judged({"storage.max_conns=100", "registry.max_conns=100", "index.max_conns=100"}, machine)
-          .find("warn"),
-      std::string::npos);
+  EXPECT_EQ(judged({"storage.max_conns=100", "registry.max_conns=100", "index.max_conns=100",
+                    "edge.max_conns=100"},
+                   machine)
+                .find("warn"),
+            std::string::npos);
 }
 
 TEST(Doctor, ACacheLargerThanTheMemoryFails) {
@@ -80,6 +81,24 @@ TEST(Doctor, ACertificateThatIsNotThereFails) {
   const Findings findings = examine_files(options, *config, 0);
   EXPECT_TRUE(has_failure(findings));
   EXPECT_NE(print(findings).find("storage.tls: /none.pem: "), std::string::npos);
+}
+
+TEST(Doctor, PacksThatAreNotThereAreAWarningAndATokenIsAFailure) {
+  ServeOptions options;
+  options.services = select_services({"edge"}).value();
+  const auto examined = [&](std::vector<std::string> flags) {
+    flags.emplace_back("edge.amnesia=true");
+    return examine_files(options, *loaded(std::move(flags)), 0);
+  };
+  const Findings packs = examined({R"(edge.packs=[{name="world",path="/none.pmtiles"},)"
+                                   R"({name="self",path="/proc/self/exe"}])",
+                                   "edge.packs_dir=/none"});
+  EXPECT_FALSE(has_failure(packs));
+  const std::string text = print(packs);
+  EXPECT_NE(text.find("edge.packs: world, '/none.pmtiles' is no file"), std::string::npos) << text;
+  EXPECT_NE(text.find("edge.packs: self, '/proc/self/exe' can be read"), std::string::npos);
+  EXPECT_NE(text.find("edge.packs_dir: '/none' is no directory"), std::string::npos);
+  EXPECT_TRUE(has_failure(examined({"edge.origin_token_path=/none"})));
 }
 
 TEST(Doctor, AnUnusableConfigurationIsTheOnlyFinding) {

@@ -66,7 +66,20 @@ config::Schema schema_of(const Selection& selection) {
     made.alias("index.amnesia.enabled", "index.amnesia");
     made.alias("index.amnesia.purge_interval_ms", "index.amnesia_purge_interval_ms");
   }
-  for (const char* later : {"edge"}) made.know(later);
+  // And that of svc-edge, in the units that its names say.
+  if (made.has_section("edge")) {
+    using config::Meant;
+    made.alias("edge.ingress.timeout_secs", "edge.read_timeout", Meant::Seconds);
+    made.alias("edge.ingress.max_inflight", "edge.server.max_inflight");
+    made.alias("edge.ingress.rps_limit", "edge.server.max_rps");
+    made.alias("edge.ingress.body_bytes", "edge.limits.max_body_bytes");
+    made.alias("edge.ingress.decompress_max_ratio", "edge.limits.decode_ratio_max");
+    made.alias("edge.ingress.decompress_abs_bytes", "edge.limits.decode_abs_cap_bytes");
+    made.alias("edge.retry.live_fill.base_ms", "edge.fill.base", Meant::Milliseconds);
+    made.alias("edge.retry.live_fill.max_ms", "edge.fill.max", Meant::Milliseconds);
+    made.alias("edge.retry.live_fill.max_retries", "edge.fill.max_tries", Meant::OneLess);
+    made.alias("edge.retry.live_fill.jitter", "edge.fill.jitter");
+  }
   return made;
 }
 

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "app/doctor_edge.h"
 #include "app/doctor_gateway.h"
 #include "app/doctor_index.h"
 #include "app/doctor_registry.h"
 #include "app/doctor_storage.h"
 #include "config/nearest.h"
 #include "config/value.h"
+#include "services/edge/service.h"
 #include "services/gateway/service.h"
 #include "services/index/service.h"
 #include "services/registry/service.h"
@@ -21,6 +23,7 @@ constexpr std::array kServices = {
     ServiceEntry{&storage::kKind, examine_storage_files, judge_storage},
     ServiceEntry{&registry::kKind, examine_registry_files, judge_registry},
     ServiceEntry{&index::kKind, examine_index_files, judge_index},
+    ServiceEntry{&edge::kKind, examine_edge_files, judge_edge},
     ServiceEntry{&gateway::kKind, examine_gateway_files, judge_gateway},
 };
 

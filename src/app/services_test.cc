@@ -25,7 +25,7 @@ TEST(Services, AnUnknownNameIsToldWithTheKnownOnes) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
             "no service 'stroage' in this build (did you mean storage?); there are storage, "
-            "registry, index, gateway");
+            "registry, index, edge, gateway");
 }
 
 TEST(Services, HaveOneNameForCommandSectionAndLog) {

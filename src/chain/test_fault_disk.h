@@ -65,6 +65,9 @@ class FaultDisk final : public platform::Disk {
   platform::Task<base::Result<void>> sync_directory(std::string path) override {
     return change(disk().sync_directory(std::move(path)));
   }
+  platform::Task<base::Result<platform::FileVersion>> version(std::string path) override {
+    return disk().version(std::move(path));
+  }
   platform::Task<base::Result<std::uint64_t>> free_bytes(std::string path) override {
     return disk().free_bytes(std::move(path));
   }

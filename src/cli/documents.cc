@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "config/value.h"
+
 namespace ron::cli {
 namespace {
 
@@ -43,6 +45,13 @@ Task<Result<Value>> put_document(Session* session, std::string target, Value doc
 Task<Result<Value>> delete_document(Session* session, std::string target) {
   const auto text = co_await session->objects().delete_json(std::move(target));
   co_return parse_answer(text);
+}
+
+std::string printable_at(const base::Value& document, std::string_view key) {
+  constexpr std::size_t kShownBytes = 1024;
+  const base::Value* const found = document.find(key);
+  if (found == nullptr || found->text() == nullptr) return {};
+  return config::printable(*found->text(), kShownBytes);
 }
 
 }  // namespace ron::cli

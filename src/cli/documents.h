@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "base/value.h"
@@ -18,5 +19,8 @@ platform::Task<base::Result<base::Value>> post_document(Session* session, std::s
 platform::Task<base::Result<base::Value>> put_document(Session* session, std::string target,
                                                        base::Value document);
 platform::Task<base::Result<base::Value>> delete_document(Session* session, std::string target);
+
+// The text under a key as it may be shown on a terminal; empty when there is none.
+std::string printable_at(const base::Value& document, std::string_view key);
 
 }  // namespace ron::cli

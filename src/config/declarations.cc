@@ -69,6 +69,13 @@ class DeclarationCheck {
     if (!schema.is_table(alias.target) && schema.find(alias.target) == nullptr) {
       report(alias.target, "has an alias and no keys");
     }
+    if (alias.meant != Meant::Same) {
+      const KeyDecl* const key = schema.find(alias.target);
+      const Kind kind = alias.meant == Meant::OneLess ? Kind::Count : Kind::Duration;
+      if (key == nullptr || key->kind != kind) {
+        report(alias.target, "has an alias in a unit that it does not have");
+      }
+    }
     const auto hides = [&](const std::string& name) {
       return name == alias.prefix || name.starts_with(alias.prefix + ".");
     };

@@ -18,6 +18,7 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -151,12 +152,15 @@ class Group {
     return *this;
   }
 
-  // Another default for a key of a shared group; throws std::logic_error if there is no such key.
-  Group& with_default(std::string_view name, std::string default_text) {
+  // Another default for a key of a shared group, and another bound of what is safe if there is one;
+  // throws std::logic_error if there is no such key.
+  Group& with_default(std::string_view name, std::string default_text,
+                      std::optional<std::string> safe_max = std::nullopt) {
     const auto key = std::find_if(keys_.begin(), keys_.end(),
                                   [&](const Key<T>& k) { return k.decl.name == name; });
     if (key == keys_.end()) throw std::logic_error("no key " + std::string(name));
     key->decl.default_text = std::move(default_text);
+    if (safe_max) key->decl.options.safe_max = std::move(*safe_max);
     return *this;
   }
 

@@ -40,7 +40,8 @@ std::string path_part(const std::string& name) {
 // which of them was meant to win is nobody's guess.
 class LayerValues {
  public:
-  LayerValues(Layered& out, Problems& problems) : out_(out), problems_(problems) {}
+  LayerValues(const Schema& schema, Layered& out, Problems& problems)
+      : schema_(schema), out_(out), problems_(problems) {}
 
   void put(const std::string& key, const std::string& declared, Raw raw, Source source) {
     const auto [known, is_first] = spelled_.emplace(declared, key);
@@ -49,10 +50,17 @@ class LayerValues {
                      "is given twice, also as " + known->second, "", ""});
       return;
     }
-    out_.values[declared] = {std::move(raw), std::move(source)};
+    auto converted = schema_.converted(key, std::move(raw));
+    if (!converted) {
+      problems_.add(
+          {Problem::Kind::WrongType, key, std::move(source), std::move(converted.error()), "", ""});
+      return;
+    }
+    out_.values[declared] = {std::move(*converted), std::move(source)};
   }
 
  private:
+  const Schema& schema_;
   Layered& out_;
   Problems& problems_;
   std::map<std::string, std::string> spelled_;
@@ -62,7 +70,7 @@ class LayerValues {
 class FileLayer {
  public:
   FileLayer(const Schema& schema, const Inputs& inputs, Layered& out, Problems& problems)
-      : schema_(schema), inputs_(inputs), out_(out, problems), problems_(problems) {}
+      : schema_(schema), inputs_(inputs), out_(schema, out, problems), problems_(problems) {}
 
   void collect() {
     auto root = parse_toml(inputs_.file_text);
@@ -154,8 +162,9 @@ std::vector<std::string> spellings(const Schema& schema) {
     for (const KeyDecl& decl : section->decls()) {
       keys.push_back(section->full(decl));
       for (const Schema::Alias& alias : schema.aliases()) {
-        if (!keys.back().starts_with(alias.target + ".")) continue;
-        keys.push_back(alias.prefix + section->full(decl).substr(alias.target.size()));
+        const std::string full = section->full(decl);
+        if (full != alias.target && !full.starts_with(alias.target + ".")) continue;
+        keys.push_back(alias.prefix + full.substr(alias.target.size()));
       }
     }
   }
@@ -190,7 +199,7 @@ std::string key_meant(const Schema& schema, const std::string& given) {
 
 void collect_environment(const Schema& schema, const Inputs& inputs, Layered& out,
                          Problems& problems) {
-  LayerValues values(out, problems);
+  LayerValues values(schema, out, problems);
   for (const auto& [name, value] : inputs.environment) {
     if (!name.starts_with(kEnvironmentPrefix)) continue;
     const std::string key = key_of_variable(std::string_view(name).substr(4));
@@ -217,7 +226,7 @@ void collect_environment(const Schema& schema, const Inputs& inputs, Layered& ou
 }
 
 void collect_flags(const Schema& schema, const Inputs& inputs, Layered& out, Problems& problems) {
-  LayerValues values(out, problems);
+  LayerValues values(schema, out, problems);
   for (const std::string& flag : inputs.flags) {
     const std::size_t equals = flag.find('=');
     const Source source{Layer::Flag, "", 0, 0};

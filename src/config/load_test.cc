@@ -384,6 +384,44 @@ TEST(Load, ASingleKeyCanHaveAnotherSpelling) {
   }
 }
 
+TEST(Load, AnotherSpellingMayHaveAnotherUnit) {
+  Schema schema = sample_schema();
+  schema.alias("storage.io.timeout_secs", "storage.read_timeout", Meant::Seconds);
+  schema.alias("storage.io.timeout_ms", "storage.read_timeout", Meant::Milliseconds);
+  schema.alias("storage.io.retries", "storage.cores", Meant::OneLess);
+  EXPECT_EQ(check_declarations(schema).text(), "");
+  const auto loaded = [&](const Inputs& inputs) {
+    const Outcome outcome = load(schema, inputs);
+    EXPECT_TRUE(outcome) << outcome.error().text();
+    return *(*outcome)->get(testing::storage_section());
+  };
+  using namespace std::chrono_literals;
+  EXPECT_EQ(loaded(with_file("[storage.io]\ntimeout_secs = 7\nretries = 2\n")).server.read_timeout,
+            7s);
+  EXPECT_EQ(loaded(with_file("[storage.io]\nretries = 2\n")).cores, 3U);
+  Inputs inputs;
+  inputs.flags = {"storage.io.timeout_ms=250", "storage.io.retries=0"};
+  EXPECT_EQ(loaded(inputs).server.read_timeout, 250ms);
+  EXPECT_EQ(loaded(inputs).cores, 1U);
+  for (const char* const value : {"\"7s\"", "1.5", "-1", "true", "\"7\""}) {
+    const Outcome outcome =
+        load(schema, with_file("[storage.io]\ntimeout_secs = " + std::string(value) + "\n"));
+    ASSERT_FALSE(outcome) << value;
+    EXPECT_NE(
+        outcome.error().text().find("ron.toml:2: storage.io.timeout_secs: expected a whole number"),
+        std::string::npos)
+        << outcome.error().text();
+  }
+}
+
+TEST(Declarations, AUnitThatAKeyDoesNotHaveIsFound) {
+  for (const char* const target : {"storage.cores", "storage.server"}) {
+    Schema schema = sample_schema();
+    schema.alias("storage.io.timeout_secs", target, Meant::Seconds);
+    EXPECT_NE(check_declarations(schema).text(), "") << target;
+  }
+}
+
 TEST(Group, OverridingAnUnknownKeyThrows) {
   EXPECT_THROW(testing::server_keys().with_default("nope", "1"), std::logic_error);
 }

@@ -150,6 +150,35 @@ std::string annotated(const Schema& schema, const SampleLines& line_of) {
   return out;
 }
 
+std::string_view unit_of(Meant meant) {
+  switch (meant) {
+    case Meant::Same:
+      break;
+    case Meant::Seconds:
+      return ", in seconds";
+    case Meant::Milliseconds:
+      return ", in milliseconds";
+    case Meant::OneLess:
+      return ", less one";
+  }
+  return "";
+}
+
+// The other spellings of a section's keys: of all of them, and of single ones.
+void alias_lines(std::string& out, const Schema& schema, const AnySection& section) {
+  std::string single;
+  for (const Schema::Alias& alias : schema.aliases()) {
+    if (alias.target == section.name()) {
+      out += "`" + alias.prefix + ".X` is another spelling of `" + alias.target +
+             ".X`; giving both is an error.\n\n";
+    } else if (alias.target.starts_with(section.name() + ".")) {
+      single += "- `" + alias.prefix + "`: `" + alias.target + "`" +
+                std::string(unit_of(alias.meant)) + "\n";
+    }
+  }
+  if (!single.empty()) out += "Other spellings; giving both is an error:\n\n" + single + "\n";
+}
+
 }  // namespace
 
 std::string shown_value(const Entry& entry) {
@@ -199,11 +228,7 @@ std::string reference_markdown(const Schema& schema) {
       "reload.\n";
   for (const AnySection* section : schema.sections()) {
     out += "\n## " + section->name() + "\n\n" + section->help() + "\n\n";
-    for (const Schema::Alias& alias : schema.aliases()) {
-      if (alias.target != section->name()) continue;
-      out += "`" + alias.prefix + ".X` is another spelling of `" + alias.target +
-             ".X`; giving both is an error.\n\n";
-    }
+    alias_lines(out, schema, *section);
     out += "| key | type | default | allowed | reload | meaning |\n";
     out += "| --- | --- | --- | --- | --- | --- |\n";
     for (const KeyDecl& decl : section->decls()) {

@@ -1,10 +1,28 @@
 #include "config/section.h"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 
 #include "config/nearest.h"
 
 namespace ron::config {
+namespace {
+
+// As a file or a flag has it.
+std::optional<std::uint64_t> whole_number(const Raw& raw) {
+  if (raw.shape == Raw::Shape::Integer && raw.integer >= 0) {
+    return static_cast<std::uint64_t>(raw.integer);
+  }
+  if (raw.shape != Raw::Shape::Word) return std::nullopt;
+  std::int64_t number = 0;
+  const char* const end = raw.text.data() + raw.text.size();
+  const auto [stop, status] = std::from_chars(raw.text.data(), end, number);
+  if (status != std::errc{} || stop != end || number < 0) return std::nullopt;
+  return static_cast<std::uint64_t>(number);
+}
+
+}  // namespace
 
 const Section<SafetyConfig>& safety_section() {
   static const Section<SafetyConfig> section(
@@ -30,9 +48,28 @@ Schema& Schema::know(std::string name) {
   return *this;
 }
 
-Schema& Schema::alias(std::string prefix, std::string target) {
-  aliases_.push_back({std::move(prefix), std::move(target)});
+Schema& Schema::alias(std::string prefix, std::string target, Meant meant) {
+  aliases_.push_back({std::move(prefix), std::move(target), meant});
   return *this;
+}
+
+std::expected<Raw, std::string> Schema::converted(std::string_view spelled, Raw raw) const {
+  const auto alias =
+      std::ranges::find_if(aliases_, [&](const Alias& each) { return each.prefix == spelled; });
+  if (alias == aliases_.end() || alias->meant == Meant::Same) return raw;
+  const std::optional<std::uint64_t> number = whole_number(raw);
+  if (!number) return std::unexpected("expected a whole number, zero or more");
+  switch (alias->meant) {
+    case Meant::Same:
+      break;
+    case Meant::Seconds:
+      return Raw::word(std::to_string(*number) + "s");
+    case Meant::Milliseconds:
+      return Raw::word(std::to_string(*number) + "ms");
+    case Meant::OneLess:
+      return Raw::word(std::to_string(*number + 1));
+  }
+  return raw;
 }
 
 std::string Schema::respelled(std::string_view path) const {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <expected>
 #include <map>
 #include <memory>
 #include <span>
@@ -79,6 +81,14 @@ struct SafetyConfig {
 };
 const Section<SafetyConfig>& safety_section();
 
+// How a value under another spelling of a key is meant; all but Same are whole numbers.
+enum class Meant : std::uint8_t {
+  Same,
+  Seconds,       // of a duration
+  Milliseconds,  // of a duration
+  OneLess,       // of a count: retries where the key counts tries
+};
+
 // Schema: the ordered list of sections; [safety] is always the first. Filled while the program
 // starts, on one thread; read-only afterwards.
 class Schema {
@@ -89,8 +99,9 @@ class Schema {
   // A section of a service that is not part of this process: its keys are accepted unread.
   Schema& know(std::string name);
   // Another spelling: with ("storage.storage", "storage"), storage.storage.X means storage.X in
-  // every layer. Giving a key under both spellings in one layer is an error.
-  Schema& alias(std::string prefix, std::string target);
+  // every layer. Giving a key under both spellings in one layer is an error. Another spelling of a
+  // single key may come with another unit.
+  Schema& alias(std::string prefix, std::string target, Meant meant = Meant::Same);
 
   [[nodiscard]] std::span<const AnySection* const> sections() const noexcept { return sections_; }
   // Null when there is no such key.
@@ -112,8 +123,12 @@ class Schema {
   struct Alias {
     std::string prefix;
     std::string target;
+    Meant meant = Meant::Same;
   };
   [[nodiscard]] std::span<const Alias> aliases() const noexcept { return aliases_; }
+  // What was given under `spelled`, as the declared key has it; what is wrong with it if it cannot
+  // be said so.
+  [[nodiscard]] std::expected<Raw, std::string> converted(std::string_view spelled, Raw raw) const;
 
  private:
   // `path` with an alias's prefix replaced by its target; `path` itself when none applies.

@@ -210,6 +210,7 @@ std::unique_ptr<ClientLink> ClientPool::take_idle_link(Slot& slot) noexcept {
   while (!slot.idle.empty()) {
     std::unique_ptr<ClientLink> link = std::move(slot.idle.back());
     slot.idle.pop_back();
+    --idle_;
     meters_.idle.add(-1);
     if (link->fresh()) return link;
     --slot.open;
@@ -245,7 +246,22 @@ void ClientPool::put_idle(Slot& slot, std::unique_ptr<ClientLink> link) noexcept
   link->idle_since = home_->now();
   if (!armed()) home_->arm(*this, link->idle_since + settings_.idle_timeout);
   slot.idle.push_back(std::move(link));
+  ++idle_;
   meters_.idle.add(1);
+  if (idle_ > settings_.max_idle_total) drop_longest_idle();  // may be this one, and its slot
+}
+
+// Looks at every endpoint that has connections: few, since those that are idle are bounded here.
+void ClientPool::drop_longest_idle() noexcept {
+  const auto since = [](const auto& entry) {
+    const Slot& slot = entry.second;
+    return slot.idle.empty() ? platform::kNever : slot.idle.front()->idle_since;
+  };
+  Slot& slot = std::ranges::min_element(slots_, {}, since)->second;
+  slot.idle.erase(slot.idle.begin());
+  --idle_;
+  meters_.idle.add(-1);
+  close_place(slot);
 }
 
 void ClientPool::close_place(Slot& slot) noexcept {
@@ -278,6 +294,7 @@ void ClientPool::sweep(TimePoint not_after) noexcept {
         slot.idle, [&](const auto& link) { return link->idle_since > not_after; });
     const auto expired = static_cast<std::size_t>(keep - slot.idle.begin());
     slot.idle.erase(slot.idle.begin(), keep);
+    idle_ -= expired;
     meters_.idle.add(-static_cast<std::int64_t>(expired));
     if (!slot.idle.empty()) oldest = std::min(oldest, slot.idle.front()->idle_since);
     for (std::size_t i = 0; i < expired; ++i) close_place(slot);

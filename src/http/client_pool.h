@@ -1,9 +1,9 @@
 // ClientPool: the connections of one executor to its upstreams.
 //
 // Bounded per endpoint: connections (in use, idle and being opened together), idle ones, and
-// requests that wait for one. Waiting is first come first served: a connection that comes free, or
-// the place of one that was dropped, is handed to the first in line. Endpoints without connections
-// and waiters are forgotten.
+// requests that wait for one; of all endpoints together, idle ones. Waiting is first come first
+// served: a connection that comes free, or the place of one that was dropped, is handed to the
+// first in line. Endpoints without connections and waiters are forgotten.
 //
 // One executor, the one of its first use. Outlives its leases and those who wait for one; its
 // destructor asserts that.
@@ -134,6 +134,7 @@ class ClientPool : private platform::Timer {
   std::unique_ptr<ClientLink> take_idle_link(Slot& slot) noexcept;
   void give_back(Slot& slot, std::unique_ptr<ClientLink> link) noexcept;
   void put_idle(Slot& slot, std::unique_ptr<ClientLink> link) noexcept;
+  void drop_longest_idle() noexcept;
   void close_place(Slot& slot) noexcept;
   void tell_closer() noexcept;
   void unlink(Waiting& waiting) noexcept;
@@ -160,6 +161,7 @@ class ClientPool : private platform::Timer {
   std::map<Upstream, Slot, ByUpstream> slots_;
   ClientLink* in_use_ = nullptr;  // a list
   std::size_t busy_ = 0;          // places that are not idle
+  std::size_t idle_ = 0;          // connections that are, of all endpoints
   std::size_t waiting_ = 0;       // requests in line, of all endpoints, and guests
   bool closing_ = false;
   platform::Waiter* closer_ = nullptr;  // close(), waiting for the last of them

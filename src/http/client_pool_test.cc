@@ -108,6 +108,44 @@ TEST_F(ClientPoolTest, OnlySomeIdleConnectionsAreKept) {
   EXPECT_EQ(connections("idle"), 2);
 }
 
+TEST_F(ClientPoolTest, IdleConnectionsOfAllEndpointsTogetherAreBounded) {
+  start({.max_idle_total = 2});
+  std::vector<std::unique_ptr<TestServer>> others;
+  std::vector<platform::Endpoint> endpoints = {endpoint_};
+  for (int i = 0; i < 3; ++i) {
+    others.push_back(std::make_unique<TestServer>(world_, world_.add_node(), test_settings()));
+    others.back()->get("/", hello);
+    endpoints.push_back(others.back()->start());
+  }
+  const auto ask = [&](std::size_t which) {
+    ClientRequest what = request();
+    what.endpoint = endpoints[which];
+    EXPECT_EQ(run(what).status, 200) << which;
+    world_.run_for(1s);
+  };
+  for (std::size_t i = 0; i < endpoints.size(); ++i) {
+    ask(i);
+    EXPECT_LE(connections("idle"), 2);
+  }
+  // The two used last are there; the longest idle one had to go.
+  ask(2);
+  ask(3);
+  EXPECT_EQ(reading(others[1]->meters, "http_connections_total"), 1);
+  EXPECT_EQ(reading(others[2]->meters, "http_connections_total"), 1);
+  ask(0);
+  EXPECT_EQ(opened(), 2);
+  EXPECT_EQ(connections("idle"), 2);
+  world_.run_for(31s);
+  EXPECT_EQ(connections("idle"), 0);
+}
+
+TEST_F(ClientPoolTest, WithoutRoomForIdleConnectionsNoneIsKept) {
+  start({.max_idle_total = 0});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(run(request()).status, 200);
+  EXPECT_EQ(opened(), 3);
+  EXPECT_EQ(connections("idle"), 0);
+}
+
 TEST_F(ClientPoolTest, IdleConnectionsAreClosedAfterTheIdleTimeout) {
   start({.idle_timeout = 10s});
   EXPECT_EQ(run(request()).status, 200);

@@ -1,10 +1,11 @@
-// ClientSettings: the bounds and timeouts of one HTTP client. All bounds hold per endpoint and per
-// client, and a client belongs to one executor.
+// ClientSettings: the bounds and timeouts of one HTTP client. All bounds but the total one hold per
+// endpoint and per client, and a client belongs to one executor.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 
 #include "base/units.h"
@@ -29,7 +30,10 @@ struct ClientSettings {
   // Connections.
   std::size_t max_connections = 64;  // in use, idle and being opened
   std::size_t max_idle = 16;         // kept for the next request
-  std::size_t max_waiting = 256;     // requests waiting for a connection; further ones are Busy
+  // Kept for all endpoints together; a further one takes the place of the longest idle. For clients
+  // whose endpoints others choose.
+  std::size_t max_idle_total = std::numeric_limits<std::size_t>::max();
+  std::size_t max_waiting = 256;  // requests waiting for a connection; further ones are Busy
   base::Duration idle_timeout = std::chrono::seconds(30);
   base::Duration connect_timeout = std::chrono::seconds(1);  // all addresses of a name together
   // Requests. The deadline given to send() holds as well; the sooner one counts.

@@ -197,6 +197,7 @@ void Connection::answered(Work& work, const Response& response, WireEnd sent) {
   const base::Duration took = platform::Executor::current()->now() - work.started;
   work.meters->answered(response.status, took);
   record_span(loop_, work.request, response, took);
+  if (loop_.on_error && !response.error_code.empty()) loop_.on_error(response.error_code);
   using observe::Level;
   if (loop_.access.enabled(Level::kInfo)) {
     tell(loop_.access, Level::kInfo, work, response, sent, took);
@@ -271,7 +272,7 @@ std::optional<Response> Connection::admit(Work& work) {
   }
   if (std::optional<Response> unrouted = loop_.router.route(request)) return unrouted;
   work.meters = request.route_meters;
-  Passage passage{request, *request.route, *work.meters, settings, work.started};
+  Passage passage{request, *request.route, *work.meters, settings, loop_.clock, work.started};
   const base::Result<void> admitted = loop_.ingress.admit(passage);
   if (!admitted) return refuse(work, admitted.error());
   work.permit = std::move(passage.permit);

@@ -41,6 +41,7 @@ KnownField known_field(std::string_view name) noexcept {
       return named(text, "expect") ? Expect : Unknown;
     case 8:
       if (named(text, "if-range")) return IfRange;
+      if (named(text, "deadline")) return Deadline;
       return named(text, "if-match") ? IfMatch : Unknown;
     case 9:
       return named(text, "x-corr-id") ? CorrelationId : Unknown;
@@ -54,6 +55,7 @@ KnownField known_field(std::string_view name) noexcept {
     case 14:
       return named(text, "content-length") ? ContentLength : Unknown;
     case 15:
+      if (named(text, "request-timeout")) return RequestTimeout;
       return named(text, "accept-encoding") ? AcceptEncoding : Unknown;
     case 16:
       return named(text, "content-encoding") ? ContentEncoding : Unknown;

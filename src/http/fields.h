@@ -41,6 +41,8 @@ enum class KnownField : std::uint8_t {
   Accept,
   AcceptEncoding,
   CorrelationId,
+  RequestTimeout,
+  Deadline,
   Unknown,  // last: also the number of known fields
 };
 

@@ -12,7 +12,25 @@ using base::limits::kTargetBytes;
 
 constexpr Refusal kTargetTooLong{Code::UriTooLong, "the request target is too long"};
 
-// `host[:port]` as a name, an IPv4 address or a bracketed IPv6 address.
+// Bytes a request line may still be waiting for when its target is within bounds.
+constexpr std::size_t kLongestRequestLine =
+    RequestHead::kMethodBytes + 1 + kTargetBytes + 1 + std::string_view("HTTP/1.1").size();
+
+// An unfinished first line that can no longer become an acceptable one.
+Checked<> check_unfinished(std::string_view line) noexcept {
+  if (line.starts_with("\r\n")) line.remove_prefix(2);
+  if (line.empty() || line == "\r") return {};
+  if (!is(line.front(), kTchar)) return malformed("the head does not begin with a method");
+  if (line.size() <= kLongestRequestLine + 1) return {};  // the CR may be there already
+  const std::size_t method_length = span_of(line, kTchar);
+  if (method_length > RequestHead::kMethodBytes || line[method_length] != ' ') {
+    return malformed("the method is not a short token");
+  }
+  return std::unexpected(kTargetTooLong);
+}
+
+}  // namespace
+
 bool is_host(std::string_view text) noexcept {
   std::size_t host_length = 0;
   if (text.starts_with('[')) {
@@ -33,25 +51,6 @@ bool is_host(std::string_view text) noexcept {
   const std::string_view port = rest.substr(1);
   return port.empty() || parse_decimal(port).value_or(UINT64_MAX) <= 65535;
 }
-
-// Bytes a request line may still be waiting for when its target is within bounds.
-constexpr std::size_t kLongestRequestLine =
-    RequestHead::kMethodBytes + 1 + kTargetBytes + 1 + std::string_view("HTTP/1.1").size();
-
-// An unfinished first line that can no longer become an acceptable one.
-Checked<> check_unfinished(std::string_view line) noexcept {
-  if (line.starts_with("\r\n")) line.remove_prefix(2);
-  if (line.empty() || line == "\r") return {};
-  if (!is(line.front(), kTchar)) return malformed("the head does not begin with a method");
-  if (line.size() <= kLongestRequestLine + 1) return {};  // the CR may be there already
-  const std::size_t method_length = span_of(line, kTchar);
-  if (method_length > RequestHead::kMethodBytes || line[method_length] != ' ') {
-    return malformed("the method is not a short token");
-  }
-  return std::unexpected(kTargetTooLong);
-}
-
-}  // namespace
 
 Method parse_method(std::string_view text) noexcept {
   using enum Method;

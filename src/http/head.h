@@ -27,6 +27,9 @@ Method parse_method(std::string_view text) noexcept;
 // "GET" and so on; empty for Other.
 std::string_view method_name(Method method) noexcept;
 
+// `host[:port]` as a name, an IPv4 address or a bracketed IPv6 address.
+bool is_host(std::string_view text) noexcept;
+
 struct RequestHead : MessageHead {
   static constexpr std::size_t kMethodBytes = 32;  // longer method tokens are 400
 

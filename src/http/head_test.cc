@@ -84,7 +84,9 @@ TEST(HeadParser, KnowsEveryFieldWithASlot) {
       {"Content-Type", KnownField::ContentType},
       {"Accept", KnownField::Accept},
       {"Accept-Encoding", KnownField::AcceptEncoding},
-      {"X-Corr-ID", KnownField::CorrelationId}};
+      {"X-Corr-ID", KnownField::CorrelationId},
+      {"Request-Timeout", KnownField::RequestTimeout},
+      {"Deadline", KnownField::Deadline}};
   EXPECT_EQ(names.size(), static_cast<std::size_t>(KnownField::Unknown));
   for (auto [name, field] : names) {
     EXPECT_EQ(known_field(name), field) << name;

@@ -1,10 +1,12 @@
 #include "http/ingress.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include "http/metric_names.h"
+#include "http/request_deadline.h"
 #include "runtime/metric_names.h"
 
 namespace ron::http {
@@ -147,9 +149,12 @@ base::Result<void> Ingress::take_place(Passage& passage) {
                   .with("max_inflight", std::to_string(passage.settings.max_inflight)));
 }
 
-// A request that is handed on keeps the deadline it came with, if that is sooner.
+// What the client asks for counts if it is sooner, and so does the deadline that a request which is
+// handed on came with.
 base::Result<void> Ingress::set_deadline(Passage& passage) {
-  const runtime::Deadline own(passage.now + passage.settings.request_deadline);
+  const base::Duration most = passage.settings.request_deadline;
+  const auto asked = requested_time(*passage.request.head, passage.clock);
+  const runtime::Deadline own(passage.now + std::min(asked.value_or(most), most));
   passage.request.deadline = passage.request.deadline.sooner(own);
   return {};
 }

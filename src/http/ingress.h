@@ -20,6 +20,7 @@
 #include "http/request.h"
 #include "http/router.h"
 #include "http/settings.h"
+#include "platform/clock.h"
 #include "runtime/permit.h"
 #include "runtime/token_bucket.h"
 
@@ -89,6 +90,7 @@ struct Passage {
   const Route& route;
   RouteMeters& meters;
   const ServerSettings& settings;
+  const platform::Clock& clock;
   platform::TimePoint now;
   bool within_process = false;  // another service hands it on and has charged its client already
 

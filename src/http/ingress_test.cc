@@ -195,6 +195,32 @@ TEST_F(IngressTest, AdmittedRequestsCarryTheDeadline) {
   EXPECT_EQ(connect()->ask("GET /deadline HTTP/1.1\r\nHost: x\r\n\r\n").body, "30s");
 }
 
+TEST_F(IngressTest, AClientMayWaitForLessThanTheServerWould) {
+  make(test_settings());
+  const auto left = [&](std::string_view line) {
+    return connect()
+        ->ask("GET /deadline HTTP/1.1\r\nHost: x\r\n" + std::string(line) + "\r\n\r\n")
+        .body;
+  };
+  EXPECT_EQ(left("Request-Timeout: 2"), "2s");
+  EXPECT_EQ(left("Request-Timeout: 2.5"), "2500ms");
+  EXPECT_EQ(left("Request-Timeout: 3600"), "30s");
+  EXPECT_EQ(left("Request-Timeout: soon"), "30s");
+  EXPECT_EQ(left("Deadline: 9999999999"), "30s");
+}
+
+TEST_F(IngressTest, WhatTakesLongerThanAClientWaitsIs504) {
+  make(test_settings());
+  const base::Duration since = since_start(world_.now());
+  const auto client = connect();
+  EXPECT_EQ(client->ask("GET /slow HTTP/1.1\r\nHost: x\r\nRequest-Timeout: 0.5\r\n\r\n").status,
+            504);
+  EXPECT_GE(since_start(world_.now()) - since, 400ms);
+  EXPECT_LE(since_start(world_.now()) - since, 600ms);
+  EXPECT_EQ(connect()->ask("GET /slow HTTP/1.1\r\nHost: x\r\nDeadline: 1\r\n\r\n").status, 504);
+  EXPECT_EQ(counted("http_canceled_total", "deadline"), 2);
+}
+
 TEST(Ingress, NewLimitsHoldForTheNextAdmission) {
   runtime::Meters meters("svc-test");
   ServerSettings settings = test_settings();

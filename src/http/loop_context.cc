@@ -1,7 +1,6 @@
 #include "http/loop_context.h"
 
-#include <ctime>
-
+#include "http/http_date.h"
 #include "http/metric_names.h"
 #include "runtime/metric_names.h"
 
@@ -29,13 +28,9 @@ std::string_view LoopContext::date_line() {
   const std::int64_t second = clock.unix_ms() / 1000;
   if (second != date_second_) {
     date_second_ = second;
-    const std::time_t time = second;
-    std::tm calendar{};
-    gmtime_r(&time, &calendar);
-    std::array<char, 48> text{};
-    const std::size_t length =
-        std::strftime(text.data(), text.size(), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &calendar);
-    date_line_.assign(text.data(), length);
+    const auto date = print_http_date(second);
+    date_line_ = "Date: ";
+    date_line_.append(date.data(), date.size()).append("\r\n");
   }
   return date_line_;
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +58,9 @@ struct ServerLogs {
   observe::Log access;  // a line per request, if it is on
 };
 
+// Called with the code of an error that a client is told, on the core that answers.
+using OnError = std::function<void(std::string_view code)>;
+
 // What the connections of one core share. Lives as long as the core's server.
 struct LoopContext {
   LoopContext(const Router& router_in, Ingress& ingress_in, runtime::Meters& meters,
@@ -67,6 +71,7 @@ struct LoopContext {
   observe::Log log;
   observe::Log access;
   observe::SpanQueue* spans = nullptr;  // where spans of requests go, if they go anywhere
+  OnError on_error;                     // who wants to know what clients are told, if anyone
   const platform::Clock& clock;
   platform::FastRandom random;
   BufferPool buffers;

@@ -28,6 +28,7 @@ void RouteMeters::answered(int status, base::Duration took) noexcept {
 
 void Router::add(Route route) {
   assert(route.pattern.starts_with('/'));
+  if (around_) route.handler = around_(std::move(route.handler));
   Entry entry{std::move(route), {}, false, nullptr};
   std::string_view rest = std::string_view(entry.route.pattern).substr(1);
   while (!rest.empty()) {
@@ -82,7 +83,9 @@ Router::Match Router::match(Method method, Request& request) const {
       return {&entry.route, entry.meters.get(), true, {}};
     }
   }
+  // A route for OPTIONS says what others allow; it makes no path known.
   for (const Entry& entry : entries_) {
+    if (entry.route.method == Method::Options) continue;
     if (!matches(entry, request.path, request)) continue;
     found.path_known = true;
     if (!found.allow.empty()) found.allow += ", ";

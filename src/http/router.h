@@ -63,6 +63,10 @@ class Router {
  public:
   explicit Router(runtime::Meters& meters) : meters_(meters), unmatched_(meters, "unmatched") {}
 
+  // Puts something around the handlers of routes that are added from now on.
+  using Around = std::function<Handler(Handler)>;
+  void wrap(Around around) { around_ = std::move(around); }
+
   // A pattern without a tail is tried before all with one, and those with the most segments first;
   // among equals the first added wins.
   void add(Route route);
@@ -92,6 +96,7 @@ class Router {
   static bool goes_before(const Entry& a, const Entry& b) noexcept;
 
   runtime::Meters& meters_;
+  Around around_;
   std::vector<Entry> entries_;
   mutable RouteMeters unmatched_;
 };

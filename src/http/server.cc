@@ -74,6 +74,7 @@ class Server::Loop {
     return true;
   }
   void trace(observe::SpanQueue& spans) noexcept { context_.spans = &spans; }
+  void tell_errors(OnError tell) { context_.on_error = std::move(tell); }
 
   platform::Task<void> run(runtime::Shutdown shutdown);
   platform::Task<Response> call(const Request* from);
@@ -226,7 +227,8 @@ platform::Task<Response> Server::Loop::call(const Request* from) {
     record_span(context_, request, *unrouted, {});
     co_return std::move(*unrouted);
   }
-  Passage passage{request, *request.route, *request.route_meters, *settings, started, true};
+  Passage passage{
+      request, *request.route, *request.route_meters, *settings, context_.clock, started, true};
   const base::Result<void> admitted = context_.ingress.admit(passage);
   Response response;
   if (admitted) {
@@ -239,6 +241,7 @@ platform::Task<Response> Server::Loop::call(const Request* from) {
   const base::Duration took = home.now() - started;
   request.route_meters->answered(response.status, took);
   record_span(context_, request, response, took);
+  if (context_.on_error && !response.error_code.empty()) context_.on_error(response.error_code);
   co_return response;
 }
 
@@ -277,6 +280,10 @@ platform::Task<Response> Server::call(const Request* from) {
 
 void Server::trace(observe::SpanQueue& spans) noexcept {
   for (const auto& loop : loops_) loop->trace(spans);
+}
+
+void Server::tell_errors(const OnError& tell) {
+  for (const auto& loop : loops_) loop->tell_errors(tell);
 }
 
 platform::Task<void> Server::adopt() {

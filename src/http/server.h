@@ -57,6 +57,8 @@ class Server {
   // Before it runs and before the first call(): a span of every request goes there, if it wants
   // them. It outlives the server's tasks.
   void trace(observe::SpanQueue& spans) noexcept;
+  // Likewise: who is told of every error of an answer.
+  void tell_errors(const OnError& tell);
   // Every core uses the new settings for its next request. Not cancel-safe.
   platform::Task<void> apply(std::shared_ptr<const ServerSettings> settings);
   // Connections accepted from now on speak TLS with that certificate; null: plain HTTP. Those that

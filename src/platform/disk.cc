@@ -4,6 +4,11 @@
 
 namespace ron::platform {
 
+base::Result<std::size_t> File::read_blocking(std::uint64_t offset, base::MutableBytes into) {
+  if (const auto there = try_read_at(offset, into)) return *there;
+  return base::fail(base::Code::StorageBusy, "the disk has no reads for threads that wait");
+}
+
 Task<base::Result<base::Buffer>> File::write_at(std::uint64_t offset, base::Buffer bytes) {
   std::vector<base::Buffer> one;
   one.push_back(std::move(bytes));

@@ -45,6 +45,10 @@ class File {
   // report. Never waits.
   virtual std::optional<std::size_t> try_read_at(std::uint64_t offset,
                                                  base::MutableBytes into) noexcept = 0;
+  // read_at for a thread that may wait itself, one of the blocking pool: how many bytes there are,
+  // fewer only at the end of the file. Not for direct files. A disk that has no such call hands out
+  // what is in memory and is StorageBusy otherwise.
+  virtual base::Result<std::size_t> read_blocking(std::uint64_t offset, base::MutableBytes into);
   // Writes all of the buffer or fails.
   Task<base::Result<base::Buffer>> write_at(std::uint64_t offset, base::Buffer bytes);
   // Writes all of the pieces, one behind the other, or fails; after a failure any part of them may
@@ -66,6 +70,15 @@ struct DirectoryEntry {
   bool is_directory = false;
 };
 
+// What a file system says of a file without reading it. One that is changed or replaced has another
+// version, as far as its clock can tell.
+struct FileVersion {
+  std::uint64_t file = 0;  // the same whatever its name is; another one has another
+  std::uint64_t bytes = 0;
+  std::int64_t changed = 0;  // of its contents; means nothing but by comparison
+  friend bool operator==(const FileVersion&, const FileVersion&) = default;
+};
+
 class Disk {
  public:
   Disk() = default;
@@ -76,6 +89,8 @@ class Disk {
   virtual Task<base::Result<std::unique_ptr<File>>> open(std::string path, OpenOptions options) = 0;
   virtual Task<base::Result<void>> make_directory(std::string path) = 0;  // fine if it is there
   virtual Task<base::Result<std::vector<DirectoryEntry>>> list(std::string path) = 0;
+  // Of a file; of a directory or a link it is an error, as opening one is.
+  virtual Task<base::Result<FileVersion>> version(std::string path) = 0;
   virtual Task<base::Result<void>> rename(std::string from, std::string to) = 0;
   // Another name for the same file; never in place of one that is there.
   virtual Task<base::Result<void>> link(std::string from, std::string to) = 0;

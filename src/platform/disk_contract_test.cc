@@ -159,6 +159,20 @@ Task<void> from_memory(Disk* disk, std::string root) {
 }
 TEST_P(DiskContract, MemoryAnswersWholeReadsOrNone) { play(from_memory); }
 
+Task<void> from_a_thread_that_waits(Disk* disk, std::string root) {
+  const std::unique_ptr<File> file = co_await open_ok(disk, root + "/f", kCreate);
+  EXPECT_TRUE(co_await write_text(file.get(), 0, "0123456789"));
+  std::string into(10, ' ');
+  const auto span = std::as_writable_bytes(std::span(into));
+  EXPECT_EQ(file->read_blocking(3, span.first(4)), 4U);
+  EXPECT_EQ(into.substr(0, 4), "3456");
+  EXPECT_EQ(file->read_blocking(6, span), 4U);
+  EXPECT_EQ(into.substr(0, 4), "6789");
+  EXPECT_EQ(file->read_blocking(10, span), 0U);
+  EXPECT_EQ(file->read_blocking(UINT64_MAX - 1, span), 0U);
+}
+TEST_P(DiskContract, AThreadMayWaitForTheDiskItself) { play(from_a_thread_that_waits); }
+
 base::Buffer page_of(char c) {
   base::Buffer page(base::Buffer::kPageBytes);
   std::memset(page.data(), c, page.size());
@@ -261,6 +275,30 @@ Task<void> replace(Disk* disk, std::string root) {
   EXPECT_EQ(co_await read_text(old_file.get(), 0, 10), "old");  // open files outlive their name
 }
 TEST_P(DiskContract, RenameReplacesAtOnce) { play(replace); }
+
+Task<void> versions(Disk* disk, std::string root) {
+  const auto file = co_await open_ok(disk, root + "/name", kCreate);
+  EXPECT_TRUE(co_await write_text(file.get(), 0, "first"));
+  const auto first = co_await disk->version(root + "/name");
+  const auto again = co_await disk->version(root + "/name");
+  EXPECT_EQ(first->bytes, 5U);
+  EXPECT_EQ(*first, *again);
+  EXPECT_TRUE(co_await write_text(file.get(), 5, "more"));
+  const auto grown = co_await disk->version(root + "/name");
+  EXPECT_EQ(grown->bytes, 9U);
+  EXPECT_EQ(grown->file, first->file);
+  EXPECT_NE(*grown, *first);
+  const auto other = co_await open_ok(disk, root + "/draft", kCreate);
+  EXPECT_TRUE(co_await write_text(other.get(), 0, "firstmore"));
+  EXPECT_TRUE((co_await disk->rename(root + "/draft", root + "/name")).has_value());
+  const auto replaced = co_await disk->version(root + "/name");
+  EXPECT_EQ(replaced->bytes, grown->bytes);
+  EXPECT_NE(replaced->file, grown->file) << "as long, and another file";
+  EXPECT_EQ(code_of(co_await disk->version(root + "/draft")), Code::NotFound);
+  EXPECT_TRUE((co_await disk->make_directory(root + "/directory")).has_value());
+  EXPECT_FALSE((co_await disk->version(root + "/directory")).has_value());
+}
+TEST_P(DiskContract, AVersionTellsAChangedFile) { play(versions); }
 
 Task<void> move_directories(Disk* disk, std::string root) {
   EXPECT_TRUE((co_await disk->make_directory(root + "/a")).has_value());

@@ -47,7 +47,8 @@ bool MemoryDisk::Quota::take(std::uint64_t bytes) noexcept {
 
 // A file or a directory. Its pages go back when the last name and the last handle are gone.
 struct MemoryDisk::Inode {
-  Inode(Quota& from, bool directory) : is_directory(directory), quota(from) {}
+  Inode(Quota& from, bool directory, std::uint64_t own_number)
+      : is_directory(directory), number(own_number), quota(from) {}
   Inode(const Inode&) = delete;
   Inode& operator=(const Inode&) = delete;
   ~Inode() { quota.give_back(pages.size() * kPageBytes); }
@@ -56,14 +57,17 @@ struct MemoryDisk::Inode {
   int write(std::uint64_t offset, const std::vector<base::Buffer>& pieces);
   int resize(std::uint64_t to);
   std::uint64_t size();
+  FileVersion version();
   bool try_lock(const void* owner, FileLock lock);
 
   const bool is_directory;
+  const std::uint64_t number;                          // no other has it
   std::map<std::string, InodePtr, std::less<>> names;  // guarded by the disk's names_mutex_
   Quota& quota;
 
   std::mutex mutex;  // guards what follows
   std::uint64_t length = 0;
+  std::int64_t changes = 0;
   std::vector<std::unique_ptr<Page>> pages;  // a null one is a hole
   std::map<const void*, FileLock> locks;     // by the handle that holds it
 
@@ -98,6 +102,7 @@ int MemoryDisk::Inode::write(std::uint64_t offset, const std::vector<base::Buffe
     const int error = resize_locked(offset + bytes);
     if (error != 0) return error;
   }
+  ++changes;
   for (const base::Buffer& piece : pieces) {
     put(offset, piece.view());
     offset += piece.size();
@@ -135,12 +140,18 @@ int MemoryDisk::Inode::resize_locked(std::uint64_t to) {
     std::memset(pages.back()->data() + within, 0, kPageBytes - within);
   }
   length = to;
+  ++changes;
   return 0;
 }
 
 std::uint64_t MemoryDisk::Inode::size() {
   const std::lock_guard lock(mutex);
   return length;
+}
+
+FileVersion MemoryDisk::Inode::version() {
+  const std::lock_guard lock(mutex);
+  return {number, length, changes};
 }
 
 bool MemoryDisk::Inode::try_lock(const void* owner, FileLock lock) {
@@ -202,7 +213,7 @@ class MemoryFile final : public File {
 };
 
 MemoryDisk::MemoryDisk(std::uint64_t capacity_bytes)
-    : quota_(capacity_bytes), root_(std::make_shared<Inode>(quota_, true)) {}
+    : quota_(capacity_bytes), root_(std::make_shared<Inode>(quota_, true, 0)) {}
 
 MemoryDisk::~MemoryDisk() = default;
 
@@ -225,7 +236,7 @@ void MemoryDisk::drop_name(const Place& place) {
 }
 
 int MemoryDisk::create(const Place& place, bool is_directory, InodePtr& out) {
-  auto inode = std::make_shared<Inode>(quota_, is_directory);
+  auto inode = std::make_shared<Inode>(quota_, is_directory, ++last_inode_);
   const int error = add_name(place, inode);
   if (error == 0) out = std::move(inode);
   return error;
@@ -256,6 +267,17 @@ int MemoryDisk::list_names(std::string_view path, std::vector<DirectoryEntry>& o
   const int error = find_directory(root_, path, directory);
   if (error != 0) return error;
   for (const auto& [name, inode] : directory->names) out.push_back({name, inode->is_directory});
+  return 0;
+}
+
+int MemoryDisk::look_at(std::string_view path, FileVersion& out) const {
+  const std::lock_guard lock(names_mutex_);
+  Place place;
+  const int error = find_place(root_, path, place);
+  if (error != 0) return error;
+  if (place.inode == nullptr) return ENOENT;
+  if (place.inode->is_directory) return EISDIR;
+  out = place.inode->version();
   return 0;
 }
 
@@ -317,6 +339,13 @@ Task<base::Result<std::vector<DirectoryEntry>>> MemoryDisk::list(std::string pat
   const int error = list_names(path, entries);
   if (error != 0) co_return failed("cannot list", path, error);
   co_return entries;
+}
+
+Task<base::Result<FileVersion>> MemoryDisk::version(std::string path) {
+  FileVersion version;
+  const int error = look_at(path, version);
+  if (error != 0) co_return failed("cannot look at", path, error);
+  co_return version;
 }
 
 Task<base::Result<void>> MemoryDisk::rename(std::string from, std::string to) {

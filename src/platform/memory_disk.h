@@ -38,6 +38,7 @@ class MemoryDisk final : public Disk {
   Task<base::Result<std::unique_ptr<File>>> open(std::string path, OpenOptions options) override;
   Task<base::Result<void>> make_directory(std::string path) override;
   Task<base::Result<std::vector<DirectoryEntry>>> list(std::string path) override;
+  Task<base::Result<FileVersion>> version(std::string path) override;
   Task<base::Result<void>> rename(std::string from, std::string to) override;
   Task<base::Result<void>> link(std::string from, std::string to) override;
   Task<base::Result<void>> remove(std::string path) override;
@@ -70,6 +71,7 @@ class MemoryDisk final : public Disk {
   int open_inode(std::string_view path, OpenMode mode, InodePtr& out);
   int add_directory(std::string_view path);
   int list_names(std::string_view path, std::vector<DirectoryEntry>& out) const;
+  int look_at(std::string_view path, FileVersion& out) const;
   int move(std::string_view from, std::string_view to);
   int add_link(std::string_view from, std::string_view to);
   int unlink(std::string_view path);
@@ -82,6 +84,7 @@ class MemoryDisk final : public Disk {
 
   Quota quota_;
   mutable std::mutex names_mutex_;  // taken before the lock of an inode
+  std::uint64_t last_inode_ = 0;    // guarded by names_mutex_
   InodePtr root_;                   // it and all names below it: guarded by names_mutex_
 };
 

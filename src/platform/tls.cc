@@ -118,6 +118,7 @@ base::Result<std::shared_ptr<const TlsServer>> TlsServer::make(const TlsIdentity
   SSL_CTX_set_alpn_select_cb(ssl, &select_protocol, nullptr);
   // Tickets hold the sessions, so that no core needs another's memory.
   SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
+  if (!identity.resumable) SSL_CTX_set_num_tickets(ssl, 0);
   constexpr std::string_view kSessionContext = "ron";
   SSL_CTX_set_session_id_context(
       ssl, reinterpret_cast<const unsigned char*>(kSessionContext.data()), kSessionContext.size());

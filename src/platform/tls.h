@@ -29,6 +29,7 @@ inline constexpr std::size_t kTlsStreamBytes = 128 * 1024;
 struct TlsIdentity {
   std::string certificates;
   std::string key;
+  bool resumable = true;  // gives out sessions; their length is random, which a simulation minds
 };
 
 // Immutable; any thread. A renewed certificate is another TlsServer: streams keep the one they were

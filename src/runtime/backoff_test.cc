@@ -26,6 +26,20 @@ TEST(Backoff, DelayIsWithinHalfOfTheExponential) {
   }));
 }
 
+TEST(Backoff, JitterOfTheBaseIsAdded) {
+  EXPECT_TRUE(rc::check([](std::uint64_t seed) {
+    const auto attempt = *rc::gen::inRange<std::uint32_t>(0, 10);
+    platform::FastRandom random(seed);
+    const base::Duration full = std::min<base::Duration>(800ms, 50ms * (1 << attempt));
+    const Backoff backoff{50ms, 800ms, Jitter::Base};
+    const base::Duration delay = backoff.delay(attempt, random);
+    RC_ASSERT(delay >= full);
+    RC_ASSERT(delay <= full + 50ms);
+    const Backoff exact{50ms, 800ms, Jitter::None};
+    RC_ASSERT(exact.delay(attempt, random) == full);
+  }));
+}
+
 TEST(Backoff, LongBasesDoNotOverflow) {
   platform::FastRandom random(1);
   const Backoff backoff{1h, 24h};

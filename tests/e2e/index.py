@@ -79,10 +79,6 @@ class Server(service_case.Server):
     def providers(self, address, query="", headers=()):
         return self.ask("GET", "/providers/" + address + query, headers=headers, auth=())
 
-    def ask_admin(self, method, path, body=None, headers=(), auth=None):
-        with self.connect_admin() as connection:
-            return self.ask(method, path, body, headers, auth, connection)
-
 
 class Case(service_case.Case):
     """A directory of its own for each test, and indexes on it, one after the other."""

@@ -33,6 +33,10 @@ class Server(ron.Process):
         with self.connect() as own:
             return own.ask(method, path, [*auth, *headers], body)
 
+    def ask_admin(self, method, path, body=None, headers=(), auth=None):
+        with self.connect_admin() as connection:
+            return self.ask(method, path, body, headers, auth, connection)
+
     def may(self, *caveats):
         """The field of a caller whose token has these caveats besides."""
         return "Authorization", "Bearer " + ron.attenuate(self.token, *caveats)

@@ -302,7 +302,7 @@ class Process(Case):
         self.fill(server)
         before = self.look(server)
         self.assertEqual({path.name for path in pathlib.Path(self.data).iterdir()},
-                         {"index", "keys", "registry", "storage"})
+                         {"edge", "index", "keys", "registry", "storage"})
         server = self.restart(server)
         self.assertEqual(self.look(server), before)
         server.set_name("docs/alone", address_of(1))

@@ -48,7 +48,7 @@ class Start(Up):
     def test_the_directory_has_keys_and_a_part_for_each_service(self):
         self.start()
         self.assertEqual({path.name for path in self.data.iterdir()},
-                         {"index", "keys", "registry", "storage"})
+                         {"edge", "index", "keys", "registry", "storage"})
         token = self.data / "keys/admin.token"
         self.assertEqual(token.stat().st_mode & 0o777, 0o600)
 
@@ -80,11 +80,12 @@ class Admin(Up):
                            code="201")
         metrics = server.metrics()
         self.assertEqual({labels["service"] for _, labels, _ in metrics.samples},
-                         {"svc-storage", "svc-registry", "svc-index", "svc-gateway"})
+                         {"svc-storage", "svc-registry", "svc-index", "svc-edge", "svc-gateway"})
         self.assertEqual(ron.complaints_of_promtool(metrics), [])
         topologies = self.admin_json(server, "/debug/topology")
         self.assertEqual([each["service"] for each in topologies],
-                         ["svc-gateway", "svc-storage", "svc-registry", "svc-index"])
+                         ["svc-gateway", "svc-storage", "svc-registry", "svc-index",
+                          "svc-edge"])
         self.assertIn("storage.cache_bytes", self.admin_json(server, "/debug/config"))
         self.assertTrue(self.admin_json(server, "/readyz")["ready"])
         with server.connect_admin() as connection:
@@ -114,8 +115,9 @@ class Only(Up):
     def test_an_unknown_one_is_bad_usage_that_names_the_known(self):
         error = self.refused("up", "--amnesia", "--only", "storage,stroage")
         self.assertEqual(error, "ron: --only: no service 'stroage' in this build "
-                                "(did you mean storage?); there are storage, registry, index, gateway\n")
-        for bad in ("", "up", "edge"):
+                                "(did you mean storage?); there are storage, registry, index, edge, "
+                                "gateway\n")
+        for bad in ("", "up", "edges"):
             self.assertIn("there are storage", self.refused("up", "--amnesia", "--only", bad), bad)
 
     def test_it_is_for_up_alone(self):

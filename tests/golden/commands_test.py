@@ -13,8 +13,11 @@ import tempfile
 import unittest
 
 OPTIONS = None
-COMMANDS = ("config", "diff", "doctor", "gateway", "get", "help", "index", "key", "ls", "name", "providers", "put",
-            "registry", "resolve", "rm", "stat", "storage", "token", "topology", "up", "verify", "version")
+COMMANDS = ("config", "diff", "doctor", "edge", "gateway", "get", "help", "index", "key", "ls", "name", "pack",
+            "providers", "put", "registry", "resolve", "rm", "site", "stat", "storage", "token", "topology", "up", "verify",
+            "version")
+PACK = ("add", "convert", "info", "ls", "rm", "tile", "verify")
+SITE = ("add", "ls", "rm")
 NAME = ("get", "history", "ls", "rm", "set")
 REGISTRY = ("approve", "commit", "head", "init", "log", "proof", "proposals", "propose", "show", "state",
             "supersede", "verify")
@@ -54,10 +57,11 @@ class Commands(unittest.TestCase):
     def test_what_there_is_no_command_for_is_answered_with_those_there_are(self):
         there_are = ", ".join(COMMANDS)
         self.assertTrue(self.refused(2).startswith("say what to do: " + there_are))
-        self.assertEqual(self.refused(2, "edge"),
-                         "no command 'edge' in this build; there are " + there_are)
+        self.assertEqual(self.refused(2, "nothing-like-it"),
+                         "no command 'nothing-like-it' in this build; there are " + there_are)
         self.assertIn("no command 'name hist' in this build", self.refused(2, "name", "hist"))
         self.assertIn("name needs a command: get, history, ls, rm, set", self.refused(2, "name"))
+        self.assertIn("pack needs a command: add, convert, info, ls, rm, tile, verify", self.refused(2, "pack"))
         self.assertIn("no command 'registry hed' in this build (did you mean head?); there are "
                       "approve, commit, head, init, log", self.refused(2, "registry", "hed"))
         self.assertIn("did you mean storage?", self.refused(2, "stroage"))
@@ -87,6 +91,7 @@ class Commands(unittest.TestCase):
                         ["token", "inspect"], ["key", "gen"], ["key", "show"], ["config", "check"],
                         ["config", "show"], ["topology"], ["doctor"], ["registry"],
                         ["ls"], ["diff"], ["resolve"], ["providers"], *(["name", name] for name in NAME),
+                        *(["pack", name] for name in PACK), *(["site", name] for name in SITE),
                         *(["registry", name] for name in REGISTRY)):
             text = self.answer(*command, "--help")
             self.assertIn("ron " + " ".join(command), text.split("Example", 1)[1], command)

@@ -27,6 +27,7 @@ const Names kOnFirstUse = {"http_requests_total",
                            "storage_reload_fail_total",
                            "registry_reload_fail_total",
                            "index_reload_fail_total",
+                           "edge_reload_fail_total",
                            "gateway_reload_fail_total",
                            "index_values_skipped_total",
                            "storage_announce_backlog",
@@ -43,7 +44,8 @@ class LiveServices {
  public:
   LiveServices() : logs_({.unix_ms = [this] { return world_.unix_ms(); }}) {
     config::Inputs inputs;
-    inputs.flags = {"storage.amnesia=true", "registry.amnesia=true", "index.amnesia=true"};
+    inputs.flags = {"storage.amnesia=true", "registry.amnesia=true", "index.amnesia=true",
+                    "edge.amnesia=true"};
     // Those they ask have metrics of their own.
     inputs.file_name = "ron.toml";
     inputs.file_text =

@@ -9,9 +9,10 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ONLY_TESTS = {"libgtest-dev", "librapidcheck-dev", "libbenchmark-dev", "clang-tidy-19", "nodejs", "npm",
-              "golang-go", "prometheus", "spin", "strace", "python3", "haproxy"}
+ONLY_TESTS = {"libgtest-dev", "librapidcheck-dev", "libbenchmark-dev", "clang-tidy-19", "golang-go",
+              "prometheus", "spin", "strace", "python3", "haproxy", "gdal-bin", "chromium"}
 ONLY_BENCH = {"wrk"}
+ONLY_DEMO = {"gdal-bin"}
 
 
 def packages(group):
@@ -30,8 +31,9 @@ def commands_of(target, build):
 class Setup(unittest.TestCase):
     def test_running_needs_neither_the_tests_nor_the_peers_of_benchmarks(self):
         run = packages("run")
-        self.assertLessEqual({"clang-19", "cmake", "librocksdb-dev"}, run)
-        self.assertEqual(run & (ONLY_TESTS | ONLY_BENCH), set())
+        self.assertLessEqual({"clang-19", "cmake", "librocksdb-dev", "nodejs", "npm"}, run)
+        self.assertEqual(run & (ONLY_TESTS | ONLY_BENCH | ONLY_DEMO), set())
+        self.assertEqual(packages("demo"), run | ONLY_DEMO)
         self.assertLess(run | ONLY_TESTS, packages("test"))
         self.assertLess(run | ONLY_BENCH, packages("bench"))
         self.assertEqual(packages("test") & ONLY_BENCH, set())
@@ -40,7 +42,7 @@ class Setup(unittest.TestCase):
     def test_an_unknown_group_is_an_error(self):
         done = subprocess.run([ROOT / "tools/setup", "frob"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("run, test, bench", done.stderr)
+        self.assertIn("run, demo, test, bench", done.stderr)
 
     def test_targets_install_their_own_group(self):
         with tempfile.TemporaryDirectory(prefix="ron-setup-") as build:
@@ -51,6 +53,7 @@ class Setup(unittest.TestCase):
             self.assertNotIn("tools/setup all", run)
             self.assertIn("tools/setup test", commands_of("test", build))
             self.assertIn("-DRON_TESTS=ON", commands_of("test", build))
+            self.assertIn("tools/setup demo", commands_of("demo-map", build))
             bench = commands_of("bench", build)
             self.assertIn("tools/setup bench", bench)
             self.assertNotIn("tools/setup test", bench)

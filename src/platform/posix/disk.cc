@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "platform/disk_error.h"
 #include "platform/posix/names.h"
@@ -105,6 +106,19 @@ class PosixFile final : public File {
     const bool known = fstat(file_->get(), &status) == 0;
     if (!known || offset + bytes < static_cast<std::uint64_t>(status.st_size)) return std::nullopt;
     return bytes;
+  }
+
+  base::Result<std::size_t> read_blocking(std::uint64_t offset, base::MutableBytes into) override {
+    std::size_t done = 0;
+    while (done < into.size() && offset <= kLargestOffset - into.size()) {
+      const ssize_t got = pread(file_->get(), into.data() + done, into.size() - done,
+                                static_cast<off_t>(offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return failed("cannot read", path_, errno);
+      if (got == 0) break;
+      done += static_cast<std::size_t>(got);
+    }
+    return done;
   }
 
   Task<base::Result<std::vector<base::Buffer>>> write_gather(
@@ -241,6 +255,14 @@ Task<base::Result<std::vector<DirectoryEntry>>> PosixDisk::list(std::string path
       co_await on_pool(&pool_, [path, entries] { return names::list(path, *entries); });
   if (error != 0) co_return failed("cannot list", path, error);
   co_return std::move(*entries);
+}
+
+Task<base::Result<FileVersion>> PosixDisk::version(std::string path) {
+  auto version = std::make_shared<FileVersion>();
+  const int error =
+      co_await on_pool(&pool_, [path, version] { return names::version(path, *version); });
+  if (error != 0) co_return failed("cannot look at", path, error);
+  co_return *version;
 }
 
 Task<base::Result<void>> PosixDisk::rename(std::string from, std::string to) {

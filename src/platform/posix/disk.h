@@ -34,6 +34,7 @@ class PosixDisk final : public Disk {
   Task<base::Result<std::unique_ptr<File>>> open(std::string path, OpenOptions options) override;
   Task<base::Result<void>> make_directory(std::string path) override;
   Task<base::Result<std::vector<DirectoryEntry>>> list(std::string path) override;
+  Task<base::Result<FileVersion>> version(std::string path) override;
   Task<base::Result<void>> rename(std::string from, std::string to) override;
   Task<base::Result<void>> link(std::string from, std::string to) override;
   Task<base::Result<void>> remove(std::string path) override;

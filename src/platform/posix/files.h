@@ -31,6 +31,8 @@ enum class PathKind : std::uint8_t { Nothing, Directory, Regular, Other };
 PathKind path_kind(const std::string& path);
 // Whether this process may make, rename and remove names in the directory.
 bool can_write_directory(const std::string& path);
+// Whether this process may read the file.
+bool can_read_file(const std::string& path);
 // Whether an open file somewhere has a claim on it (platform::File::try_lock).
 base::Result<bool> is_claimed(const std::string& path);
 // Room for new bytes on the file system of what is there.

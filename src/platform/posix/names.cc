@@ -152,6 +152,19 @@ int sync_directory(const std::string& path) {
   return fsync(directory.get()) == 0 ? 0 : errno;
 }
 
+int version(const std::string& path, FileVersion& out) {
+  if (has_nul(path)) return EINVAL;
+  struct stat status{};
+  if (lstat(path.c_str(), &status) != 0) return errno;
+  if (S_ISDIR(status.st_mode)) return EISDIR;
+  if (!S_ISREG(status.st_mode)) return S_ISLNK(status.st_mode) ? ELOOP : EINVAL;
+  constexpr std::int64_t kNanoseconds = 1'000'000'000;
+  out.file = status.st_ino;
+  out.bytes = static_cast<std::uint64_t>(status.st_size);
+  out.changed = status.st_mtim.tv_sec * kNanoseconds + status.st_mtim.tv_nsec;
+  return 0;
+}
+
 int free_bytes(const std::string& path, std::uint64_t& out) {
   if (has_nul(path)) return EINVAL;
   struct statvfs status{};

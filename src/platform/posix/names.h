@@ -24,6 +24,8 @@ Opened open(const std::string& path, OpenOptions options);
 int make_directory(const std::string& path);
 // Sorted by name.
 int list(const std::string& path, std::vector<DirectoryEntry>& out);
+// Of a regular file.
+int version(const std::string& path, FileVersion& out);
 int rename(const std::string& from, const std::string& to);
 // Of a file, on the same file system; not of what a symbolic link points to.
 int link(const std::string& from, const std::string& to);

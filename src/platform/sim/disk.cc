@@ -1,5 +1,6 @@
 #include "platform/sim/disk.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -82,6 +83,16 @@ class SimFile final : public File {
     if (DiskImage::unreadable(*file_->inode, offset, into.size())) return std::nullopt;
     if (!disk_.world_.chance(kInMemory)) return std::nullopt;
     return read(disk_.world_, *file_, offset, into);
+  }
+
+  // The caller waits no simulated time: its whole work is one step of the pool's.
+  base::Result<std::size_t> read_blocking(std::uint64_t offset, base::MutableBytes into) override {
+    const int refused = refuse(offset, into.size());
+    if (refused != 0) return failed("cannot read", path_, refused);
+    auto done = read(disk_, *file_, path_, offset, base::Buffer(into.size()));
+    if (!done) return base::fail(std::move(done.error()));
+    std::ranges::copy(done->view(), into.begin());
+    return done->size();
   }
 
   Task<base::Result<std::vector<base::Buffer>>> write_gather(
@@ -257,6 +268,19 @@ Task<base::Result<std::vector<DirectoryEntry>>> SimDisk::list(std::string path) 
   };
   base::Result<Entries> result =
       co_await perform<Entries>(options_.name_takes, "cannot list", path, std::move(effect));
+  co_return result;
+}
+
+Task<base::Result<FileVersion>> SimDisk::version(std::string path) {
+  auto effect = [this, path]() -> base::Result<FileVersion> {
+    FileVersion version;
+    const int error =
+        fails(DiskOp::Name, world_.faults().fail_name) ? EIO : image_.version(path, version);
+    if (error != 0) return failed("cannot look at", path, error);
+    return version;
+  };
+  base::Result<FileVersion> result =
+      co_await perform<FileVersion>(options_.name_takes, "cannot look at", path, std::move(effect));
   co_return result;
 }
 

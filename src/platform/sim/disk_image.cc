@@ -93,6 +93,17 @@ int DiskImage::list(std::string_view path, std::vector<DirectoryEntry>& out) con
   return 0;
 }
 
+int DiskImage::version(std::string_view path, FileVersion& out) const {
+  Place place;
+  const int error = find(path, place);
+  if (error != 0) return error;
+  if (place.inode == nullptr) return ENOENT;
+  if (place.inode->is_directory) return EISDIR;
+  const Inode& inode = *place.inode;
+  out = {inode.id, inode.bytes.size(), static_cast<std::int64_t>(inode.changes)};
+  return 0;
+}
+
 int DiskImage::rename(std::string_view from, std::string_view to) {
   Place source;
   Place target;

@@ -66,6 +66,7 @@ class DiskImage {
 
   int make_directory(std::string_view path);
   int list(std::string_view path, std::vector<DirectoryEntry>& out) const;
+  int version(std::string_view path, FileVersion& out) const;
   int rename(std::string_view from, std::string_view to);
   int link(std::string_view from, std::string_view to);
   int remove(std::string_view path);

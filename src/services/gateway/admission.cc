@@ -6,6 +6,7 @@
 #include "runtime/metric_names.h"
 #include "services/gateway/forward_head.h"
 #include "services/gateway/metric_names.h"
+#include "services/kit/cors.h"
 
 namespace ron::gateway {
 namespace {
@@ -14,8 +15,6 @@ using base::Code;
 using base::Error;
 using http::Method;
 using http::Response;
-
-constexpr std::string_view kPreflightSeconds = "600";
 
 Response refusal(const Visit& visit, const Error& error) {
   return Response::error(error, visit.request.corr_id);
@@ -92,20 +91,13 @@ std::optional<Response> Admission::check_origin(Visit& visit) const {
   if (!origin) return std::nullopt;
   const bool allowed = visit.route->allows_origin(*origin);
   if (allowed) visit.origin = *origin;
-  if (visit.request.head->method != Method::Options) return std::nullopt;
+  if (!kit::is_preflight(visit.request) || visit.leaves_origins_to_upstream()) return std::nullopt;
   const auto method = visit.request.head->find("Access-Control-Request-Method");
-  if (!method) return std::nullopt;
   if (!allowed || !visit.route->allows(http::parse_method(*method))) {
     bad_origin_.add();
     return refusal(visit, {Code::NotAllowed, "pages of this origin may not use the route"});
   }
-  Response response(204);
-  response.add("Access-Control-Allow-Methods", visit.route->allow());
-  if (const auto fields = visit.request.head->find("Access-Control-Request-Headers")) {
-    response.add("Access-Control-Allow-Headers", *fields);
-  }
-  response.add("Access-Control-Max-Age", kPreflightSeconds);
-  return response;
+  return kit::allow_preflight(visit.request, visit.route->allow());
 }
 
 std::optional<Response> Admission::check_capability(Visit& visit) const {
@@ -141,12 +133,6 @@ std::optional<Response> Admission::check_health(Visit& visit) const {
   if (visit.is_read() || !health_.sheds_writes()) return std::nullopt;
   shed_.add();
   return refusal(visit, {Code::Degraded, "writes wait until the gateway has room for them"});
-}
-
-void allow_origin(Response& response, std::string_view origin) {
-  response.add("Access-Control-Allow-Origin", origin);
-  response.add("Access-Control-Expose-Headers", "ETag, X-Corr-ID, Retry-After, Location");
-  response.add("Vary", "Origin");
 }
 
 }  // namespace ron::gateway

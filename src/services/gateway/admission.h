@@ -34,6 +34,12 @@ struct Visit {
     return method == http::Method::Get || method == http::Method::Head ||
            method == http::Method::Options;
   }
+  // Which pages may use it is for its upstream to say: the route says nothing of them.
+  [[nodiscard]] bool leaves_origins_to_upstream() const {
+    const auto& upstreams = routing.upstreams;
+    return route->cors.empty() && route->upstream < upstreams.size() &&
+           upstreams[route->upstream]->judges_origins();
+  }
 };
 
 class Admission {
@@ -75,8 +81,5 @@ class Admission {
   runtime::Counter& over_rate_;
   runtime::Counter& shed_;
 };
-
-// What the page of visit.origin is told with every answer, a preflight's included.
-void allow_origin(http::Response& response, std::string_view origin);
 
 }  // namespace ron::gateway

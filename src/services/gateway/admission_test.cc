@@ -46,7 +46,8 @@ class AdmissionTest : public testing::Test {
   // What a request is answered here; nothing: its upstream may be asked. What the stages found is
   // in `tenant` and `origin`.
   std::optional<Response> admit(TestRequest& request) {
-    const Routing routing = routing_of(config);
+    Routing routing = routing_of(config);
+    routing.upstreams = upstreams;
     Visit visit{*request, routing, {}};
     std::optional<Response> answer = admission.admit(visit);
     tenant = visit.tenant ? visit.tenant->name : "";
@@ -67,6 +68,7 @@ class AdmissionTest : public testing::Test {
   }
 
   GatewayConfig config;
+  std::vector<std::shared_ptr<Upstream>> upstreams;
   std::string tenant;
   std::string origin;
   FixedClock clock;
@@ -193,6 +195,25 @@ TEST_F(AdmissionTest, ARouteMayAllowAnOrigin) {
   EXPECT_EQ(origin, "https://app.example");
   EXPECT_EQ(ask("GET", "/shared/x", "Origin: https://evil.example\r\n"), 0);
   EXPECT_EQ(origin, "");
+}
+
+// A service of the process that has rules of its own.
+class JudgingUpstream final : public Upstream {
+ public:
+  JudgingUpstream() : Upstream("edge", 0) {}
+  platform::Task<Response> forward(Passage*) override { co_return Response(200); }
+  [[nodiscard]] bool is_usable() const override { return true; }
+  [[nodiscard]] bool judges_origins() const noexcept override { return true; }
+};
+
+TEST_F(AdmissionTest, AServiceMayJudgeOriginsItself) {
+  upstreams = {std::make_shared<JudgingUpstream>()};
+  constexpr std::string_view kPreflight =
+      "Origin: https://app.example\r\nAccess-Control-Request-Method: GET\r\n";
+  EXPECT_EQ(ask("OPTIONS", "/o/x", kPreflight), 0) << "it is handed on";
+  EXPECT_EQ(origin, "");
+  EXPECT_EQ(ask("OPTIONS", "/shared/x", kPreflight), 204)
+      << "where the route says something, it counts";
 }
 
 }  // namespace

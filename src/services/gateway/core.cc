@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cassert>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "runtime/background.h"
 #include "runtime/deadline.h"
-#include "runtime/wait_either.h"
 #include "runtime/waiting.h"
 #include "services/gateway/metric_names.h"
+#include "services/kit/cors.h"
 #include "services/kit/handlers.h"
 
 namespace ron::gateway {
@@ -138,7 +136,7 @@ Deadline Core::deadline_of(const Visit& visit) {
 
 // What the browser of whoever asks is to know.
 void Core::finish(const Visit& visit, Response& response) {
-  if (!visit.origin.empty()) allow_origin(response, visit.origin);
+  if (!visit.origin.empty()) kit::allow_origin(response, visit.origin);
   const std::string& hsts = visit.routing.hsts;
   if (!hsts.empty()) response.add("Strict-Transport-Security", hsts);
 }
@@ -191,14 +189,7 @@ Task<void> Core::schedule(Shutdown shutdown) {
 }
 
 Task<void> Core::work(Shutdown shutdown) {
-  const Running running(workers_running_);
-  runtime::Background<void> working(queue_.work(std::move(shutdown)));
-  while (!working.done()) {
-    const WorkerFaults::Asked asked = worker_faults_.asked();
-    if (worker_faults_.take()) throw std::runtime_error("debug.fail_workers");
-    co_await runtime::wait_either(working.finished(), asked, Deadline());
-  }
-  working.take();
+  return worker_faults_.run(queue_.work(std::move(shutdown)));
 }
 
 Task<void> Core::tick(Shutdown shutdown) {
@@ -231,7 +222,7 @@ Task<void> Core::probe(Shutdown shutdown) {
 }
 
 Vitals Core::vitals() const {
-  Vitals vitals{.workers = workers_running_.load(),
+  Vitals vitals{.workers = worker_faults_.running(),
                 .workers_wanted = workers_wanted_,
                 .scheduler = schedulers_running_.load() > 0,
                 .waiting = queue_.waiting(),

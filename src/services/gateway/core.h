@@ -26,9 +26,9 @@
 #include "services/gateway/routing.h"
 #include "services/gateway/upstreams.h"
 #include "services/gateway/wires.h"
-#include "services/gateway/worker_faults.h"
 #include "services/kit/capability_gate.h"
 #include "services/kit/service.h"
+#include "services/kit/worker_faults.h"
 
 namespace ron::gateway {
 
@@ -68,7 +68,7 @@ class Core {
   [[nodiscard]] const TenantTable& tenants() const noexcept { return tenants_; }
   [[nodiscard]] Upstreams& upstreams() noexcept { return upstreams_; }
   [[nodiscard]] const Health& health() const noexcept { return health_; }
-  [[nodiscard]] std::size_t workers() const noexcept { return workers_running_.load(); }
+  [[nodiscard]] std::size_t workers() const noexcept { return worker_faults_.running(); }
   [[nodiscard]] std::size_t workers_wanted() const noexcept { return workers_wanted_; }
   [[nodiscard]] runtime::Broadcast<GatewayEvent>& events() noexcept { return events_; }
 
@@ -93,12 +93,11 @@ class Core {
 
   const platform::Host host_;
   const std::size_t workers_wanted_;
-  std::atomic<std::size_t> workers_running_ = 0;
   std::atomic<std::size_t> schedulers_running_ = 0;
   const base::Duration probe_interval_;
   TenantTable tenants_;
   FairQueue queue_;
-  WorkerFaults worker_faults_;
+  kit::WorkerFaults worker_faults_;
   Health health_;
   Accounts accounts_;
   Admission admission_;

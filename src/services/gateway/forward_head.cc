@@ -28,7 +28,8 @@ bool tells_of_the_way(std::string_view name) noexcept {
                              [&](std::string_view each) { return is_named(name, each); });
 }
 
-// What the client used, as far as that is known for certain.
+}  // namespace
+
 std::string_view scheme_of(const http::Request& request, const ClientAddress& client) noexcept {
   if (client.by_proxy) {
     const auto told = request.head->find("X-Forwarded-Proto");
@@ -37,8 +38,6 @@ std::string_view scheme_of(const http::Request& request, const ClientAddress& cl
   }
   return request.is_secure ? "https" : "http";
 }
-
-}  // namespace
 
 ForwardHead::ForwardHead(const http::Request& request, const ClientAddress& client) noexcept
     : fields_(http::MessageKind::Request, request.head->fields()) {

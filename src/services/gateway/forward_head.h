@@ -17,6 +17,10 @@
 
 namespace ron::gateway {
 
+// `https` or `http`: what the client used, as far as that is known for certain. A proxy in front
+// that is trusted is believed.
+std::string_view scheme_of(const http::Request& request, const ClientAddress& client) noexcept;
+
 // Views into the request and the address, which outlive it. Stays where it was made.
 class ForwardHead {
  public:

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "services/gateway/forward_head.h"
 #include "services/gateway/turn_body.h"
 #include "services/kit/handlers.h"
 
@@ -17,6 +18,7 @@ Task<http::Response> InProcess::forward(Passage* passage) {
             .with("service", "svc-" + name()));
   }
   http::Request* const request = passage->request;
+  request->is_secure = scheme_of(*request, *passage->client) == "https";
   request->deadline = request->deadline.sooner(passage->deadline);
   http::Response response = co_await target_->call(request);
   hold_turn(response, std::move(passage->turn));

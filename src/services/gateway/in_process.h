@@ -17,6 +17,9 @@ class InProcess final : public Upstream {
 
   platform::Task<http::Response> forward(Passage* passage) override;
   [[nodiscard]] bool is_usable() const override { return true; }
+  [[nodiscard]] bool judges_origins() const noexcept override {
+    return target_ != nullptr && target_->judges_origins();
+  }
 
  private:
   kit::Service* const target_;

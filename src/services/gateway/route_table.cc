@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "http/uri.h"
+#include "services/kit/cors.h"
 
 namespace ron::gateway {
 namespace {
@@ -17,7 +18,6 @@ using http::Method;
 constexpr std::array kMethods = {Method::Get,    Method::Head,    Method::Put,  Method::Post,
                                  Method::Delete, Method::Options, Method::Patch};
 constexpr std::string_view kInProcess = "inproc:";
-constexpr std::string_view kAnyOrigin = "*";
 
 std::uint32_t bit(Method method) noexcept { return 1U << static_cast<unsigned>(method); }
 
@@ -75,8 +75,7 @@ base::Error in_row(const RouteConfig& row, const base::Error& error) {
 }  // namespace
 
 bool Route::allows_origin(std::string_view origin) const noexcept {
-  return std::ranges::any_of(
-      cors, [origin](const std::string& one) { return one == kAnyOrigin || one == origin; });
+  return kit::allows_origin(cors, origin);
 }
 
 std::string Route::allow() const {

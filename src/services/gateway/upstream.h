@@ -46,6 +46,8 @@ class Upstream {
   virtual platform::Task<http::Response> forward(Passage* passage) = 0;
   // False: nothing would come of asking it now.
   [[nodiscard]] virtual bool is_usable() const = 0;
+  // It says itself which pages of other origins may use it.
+  [[nodiscard]] virtual bool judges_origins() const noexcept { return false; }
 
  private:
   const std::string name_;

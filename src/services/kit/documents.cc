@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "http/accept.h"
 #include "http/conditional.h"
 #include "http/field_list.h"
 #include "http/uri.h"
@@ -30,28 +31,6 @@ std::string_view without_parameters(std::string_view type) noexcept {
   return type;
 }
 
-// `q=0.5` in thousandths; 1000 without one, 0 if it is none.
-int weight_in(std::string_view parameters) noexcept {
-  while (!parameters.empty()) {
-    const std::size_t end = std::min(parameters.find(';'), parameters.size());
-    std::string_view one = http::trim_ows(parameters.substr(0, end));
-    parameters.remove_prefix(std::min(end + 1, parameters.size()));
-    if (!one.starts_with("q=") && !one.starts_with("Q=")) continue;
-    one.remove_prefix(2);
-    if (one.starts_with("1")) return 1000;
-    if (!one.starts_with("0")) return 0;
-    int weight = 0;
-    int unit = 100;
-    for (const char digit : one.substr(std::min<std::size_t>(2, one.size()), 3)) {
-      if (digit < '0' || digit > '9') return 0;
-      weight += unit * (digit - '0');
-      unit /= 10;
-    }
-    return weight;
-  }
-  return 1000;
-}
-
 // How much a list of media ranges wants the type: what names it most exactly counts (RFC 9110
 // §12.5.1).
 int weight_of(std::string_view accept, std::string_view type) noexcept {
@@ -69,7 +48,7 @@ int weight_of(std::string_view accept, std::string_view type) noexcept {
                                                              : 0;
     if (exact <= exactness) continue;
     exactness = exact;
-    weight = weight_in(range.substr(std::min(semicolon + 1, range.size())));
+    weight = http::weight_in(range.substr(std::min(semicolon + 1, range.size())));
   }
   return weight;
 }

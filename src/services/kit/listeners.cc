@@ -139,6 +139,10 @@ void Listeners::trace(observe::SpanQueue& spans) noexcept {
   for (http::Server* server : {&public_, &uds_}) server->trace(spans);
 }
 
+void Listeners::tell_errors(const http::OnError& tell) {
+  for (http::Server* server : {&public_, &uds_}) server->tell_errors(tell);
+}
+
 void Listeners::start_admin(runtime::Supervisor& supervisor) {
   supervisor.start(kAdminTask, *parts_.host.cores[0],
                    [this](Shutdown stop) { return admin_.run(0, std::move(stop)); });

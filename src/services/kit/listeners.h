@@ -58,6 +58,8 @@ class Listeners {
 
   // Before anything runs: spans of clients' requests go there (http/server.h).
   void trace(observe::SpanQueue& spans) noexcept;
+  // And these are told of the errors in their answers.
+  void tell_errors(const http::OnError& tell);
 
   // A client's request that comes from within the process, whether or not anything is open.
   platform::Task<http::Response> call(const http::Request* from) { return public_.call(from); }

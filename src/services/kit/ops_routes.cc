@@ -21,7 +21,7 @@ Response readyz(const Readiness& state) {
   std::string body;
   base::JsonWriter json(body);
   json.begin_object().key("ready").value(state.ready).key("write_ready").value(state.write_ready);
-  json.key("degraded").value(!state.ready || !state.write_ready).key("missing").begin_array();
+  json.key("degraded").value(state.degraded).key("missing").begin_array();
   for (const std::string& what : state.missing) json.value(what);
   json.end_array();
   if (!state.ready) json.key("retry_after").value(1);

@@ -36,11 +36,13 @@ struct Credentials {
   std::shared_ptr<const platform::TlsClient> trust{};
 };
 
-// What /readyz says. Writes turn unready before reads do.
+// What /readyz says. Writes turn unready before reads do. Degraded alone: some of what is wanted
+// cannot be had, and nobody should send requests elsewhere for it.
 struct Readiness {
   bool ready = true;
   bool write_ready = true;
-  std::vector<std::string> missing;
+  bool degraded = false;  // one that is not ready, or takes no writes, is degraded besides
+  std::vector<std::string> missing{};
 };
 
 // Made and used on cores[0]; its tasks run on all cores. Lives until stop() has returned.
@@ -84,6 +86,9 @@ class Service {
 
   // A request that another service of the process hands on (http/server.h). Cancel-safe.
   virtual platform::Task<http::Response> call(const http::Request* from) = 0;
+
+  // It says itself which pages of other origins may use it; what hands on its requests need not.
+  [[nodiscard]] virtual bool judges_origins() const noexcept { return false; }
 
   // What an admin listener shows of it. `router` may be another service's: in `ron up` one admin
   // listener serves all.

@@ -98,11 +98,13 @@ Readiness ServiceBase::readiness_now() const {
     const Readiness other = neighbour->readiness_now();
     state.ready = state.ready && other.ready;
     state.write_ready = state.write_ready && other.write_ready;
+    state.degraded = state.degraded || other.degraded;
     for (const std::string& what : other.missing) {
       state.missing.push_back(std::string(neighbour->name()) + ": " + what);
     }
   }
   state.write_ready = state.write_ready && state.ready;
+  state.degraded = state.degraded || !state.write_ready;
   return state;
 }
 

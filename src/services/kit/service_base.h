@@ -51,6 +51,7 @@ class ServiceBase : public Service {
   platform::Task<http::Response> call(const http::Request* from) final {
     return listeners_.call(from);
   }
+  [[nodiscard]] bool judges_origins() const noexcept final { return kind_.judges_origins; }
   void on_front(const Service&, const Endpoints&) override {}
   void add_operator_routes(http::Router&) override {}
   [[nodiscard]] Readiness readiness_now() const final;
@@ -86,6 +87,9 @@ class ServiceBase : public Service {
 
   // In the constructor: spans of clients' requests go there, for an exporter (otel.h) to take.
   void trace_to(observe::SpanQueue& spans) noexcept { listeners_.trace(spans); }
+
+  // In the constructor: called with the code of each error that a client is told. Any core.
+  void tell_errors(const http::OnError& tell) { listeners_.tell_errors(tell); }
 
   // One task, or `count` of a kind spread over the cores.
   void start_task(const runtime::TaskDecl& decl, platform::Executor& home, runtime::ChildBody body);

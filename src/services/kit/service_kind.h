@@ -49,6 +49,7 @@ struct ServiceKind {
   // `directory` is its part of the data directory. On cores[0].
   std::unique_ptr<Service> (*make)(ServiceParts parts, std::string directory);
   std::string_view rate_key = "server.max_rps";  // what limits the first client that is in a hurry
+  bool judges_origins = false;                   // has rules of its own for pages of other origins
   bool dials = false;  // calls other servers over TLS, and so has to know whom to trust
 };
 

@@ -9,8 +9,11 @@
 // when its job ends.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <expected>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -59,7 +62,9 @@ class SingleFlight {
     // For the first: the reply of the job that it has to hand to a worker.
     std::optional<runtime::OneshotSender<Answer>> reply;
   };
-  Joined join(const Key& key) {
+  Joined join(const Key& key) { return *try_join(key, std::numeric_limits<std::size_t>::max()); }
+  // Nothing when `most` wait for it already.
+  std::optional<Joined> try_join(const Key& key, std::size_t most) {
     auto [sender, receiver] = runtime::oneshot<Answer>();
     std::optional<runtime::OneshotSender<Answer>> reply;
     std::shared_ptr<Flight> flight;
@@ -76,12 +81,13 @@ class SingleFlight {
             [this, key, mine = known](const Answer* answer) { finish(key, mine, answer); });
       }
       // Those who have left make room for those who come.
-      if (flight->waiting.size() == flight->waiting.capacity()) {
+      if (flight->waiting.size() >= std::min(flight->waiting.capacity(), most)) {
         std::erase_if(flight->waiting, [](const auto& one) { return one.abandoned(); });
       }
+      if (flight->waiting.size() >= most) return std::nullopt;
       flight->waiting.push_back(std::move(sender));
     }
-    return {Waiting(std::move(flight), std::move(receiver)), std::move(reply)};
+    return Joined{Waiting(std::move(flight), std::move(receiver)), std::move(reply)};
   }
 
  private:

@@ -175,7 +175,7 @@ Response stats_response(Core& core, const StorageConfig& config) {
   for (const auto& volume : core.volumes().all()) write_volume(json, *volume);
   json.end_array();
   write_tenants(json, core);
-  json.key("cache").begin_object().key("objects").value(std::uint64_t{core.cache().objects()});
+  json.key("cache").begin_object().key("objects").value(std::uint64_t{core.cache().count()});
   json.key("bytes").value(core.cache().used_bytes());
   json.key("capacity_bytes").value(core.cache().capacity()).end_object();
   json.key("queues").begin_array().begin_object().key("name").value(kWork.name);

@@ -36,7 +36,7 @@ TEST(ObjectCache, FindsWhatWasInserted) {
   EXPECT_EQ(cache.find(hello->id), nullptr);
   EXPECT_TRUE(load(cache, hello));
   EXPECT_EQ(cache.find(hello->id), hello);
-  EXPECT_EQ(cache.objects(), 1U);
+  EXPECT_EQ(cache.count(), 1U);
   cache.erase(hello->id);
   EXPECT_EQ(cache.find(hello->id), nullptr);
   EXPECT_EQ(cache.used_bytes(), 0U);
@@ -64,7 +64,7 @@ TEST(ObjectCache, StaysWithinItsBound) {
     }
     cache.set_capacity(0);
     RC_ASSERT(cache.used_bytes() == 0U);
-    RC_ASSERT(cache.objects() == 0U);
+    RC_ASSERT(cache.count() == 0U);
   }));
 }
 

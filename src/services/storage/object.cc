@@ -1,6 +1,5 @@
 #include "services/storage/object.h"
 
-#include <cstring>
 #include <utility>
 
 namespace ron::storage {
@@ -12,23 +11,7 @@ std::string object_header_lines(const base::ObjectId& id) {
 }
 
 Object::Object(const base::ObjectId& address, base::Buffer content, platform::SendArena& arena)
-    : id(address), etag("\"" + address.text() + "\""), header_lines(object_header_lines(address)) {
-  if (content.size() >= kArenaBytes)
-    memory = arena.allocate(header_lines.size() + 2 + content.size());
-  if (!memory) {
-    heap_ = std::move(content);
-    return;
-  }
-  std::byte* to = memory.writable().data();
-  for (const base::ByteView part :
-       {base::as_bytes(header_lines), base::as_bytes("\r\n"), content.view()}) {
-    std::memcpy(to, part.data(), part.size());
-    to += part.size();
-  }
-}
-
-std::size_t Object::footprint() const noexcept {
-  return sizeof(Object) + bytes().size() + etag.capacity() + header_lines.capacity();
-}
+    : Representation(address.text(), object_header_lines(address), std::move(content), arena),
+      id(address) {}
 
 }  // namespace ron::storage

@@ -7,7 +7,6 @@
 #include "base/json.h"
 #include "http/conditional.h"
 #include "http/field_list.h"
-#include "http/range.h"
 #include "http/selection.h"
 #include "services/storage/object_source.h"
 
@@ -18,48 +17,6 @@ using base::Code;
 using http::Request;
 using http::Response;
 using platform::Task;
-
-// The head of the answer to a request for an object of `length`, as it was decided; a refusal is
-// the whole answer.
-Response head_for(const Request& request, const http::Selection& selection, std::uint64_t length) {
-  using Kind = http::Selection::Kind;
-  http::ContentRangeText text;
-  Response response(200);
-  switch (selection.kind) {
-    case Kind::Whole:
-      return response;
-    case Kind::Part:
-      response.status = 206;
-      response.add("Content-Range",
-                   http::print_content_range(
-                       {selection.offset, selection.offset + selection.length - 1}, length, text));
-      return response;
-    case Kind::NotModified:
-      response.status = 304;
-      return response;
-    case Kind::PreconditionFailed:
-      return refuse(request, {Code::PreconditionFailed, "If-Match does not name this object"});
-    case Kind::Malformed:
-      return refuse(request, {Code::BadRange, "the Range header is not bytes=FIRST-LAST"});
-    case Kind::Unsatisfiable:
-      response = refuse(request,
-                        base::Error(Code::RangeNotSatisfiable, "the range lies outside the object")
-                            .with("length", std::to_string(length)));
-      response.add("Content-Range", http::print_unsatisfied_range(length, text));
-      return response;
-  }
-  return response;
-}
-
-// 304 carries the object's validators and caching rules like a 200 would.
-bool describes_object(const http::Selection& selection) {
-  return selection.selects() || selection.kind == http::Selection::Kind::NotModified;
-}
-
-http::EntityTag tag_of(const Object& object) {
-  const std::string_view etag = object.etag;
-  return {etag.substr(1, etag.size() - 2), false};
-}
 
 // An entity-tag and the text it is a view of.
 struct OwnTag {
@@ -85,22 +42,6 @@ Task<base::Result<void>> check_preconditions(ObjectStore* store, const Request* 
   co_return base::fail(Code::PreconditionFailed, "If-Match or If-None-Match does not hold");
 }
 
-// The answer from an object in memory.
-Response answer_from_memory(const Request& request, const ObjectPtr& object,
-                            const http::Selection& selection) {
-  Response response = head_for(request, selection, object->bytes().size());
-  if (!describes_object(selection)) return response;
-  response.prepared_lines = object->header_lines;
-  response.owner = object;
-  if (!selection.selects()) return response;
-  const bool is_whole = selection.kind == http::Selection::Kind::Whole;
-  response.body =
-      http::SharedBody{.bytes = object->bytes().subspan(selection.offset, selection.length),
-                       .memory = object->memory ? &object->memory : nullptr,
-                       .framed = is_whole ? object->framed() : base::ByteView()};
-  return response;
-}
-
 // An object on a volume: the head from what is known of it, then all of it into memory or piece by
 // piece to the client.
 Task<Response> get_from_volume(ObjectStore* store, Request* request, base::ObjectId id) {
@@ -109,8 +50,8 @@ Task<Response> get_from_volume(ObjectStore* store, Request* request, base::Objec
   const std::uint64_t length = found->length();
   const OwnTag own{id.text()};
   const http::Selection selection = http::select(*request->head, own.tag(), length);
-  Response response = head_for(*request, selection, length);
-  if (describes_object(selection)) response.lines += object_header_lines(id);
+  Response response = kit::head_for(*request, selection, length);
+  if (kit::describes_it(selection)) response.lines += object_header_lines(id);
   if (!selection.selects() || selection.length == 0) co_return response;
   if (request->head->method == http::Method::Head) {
     response.body = http::SizedBody{nullptr, selection.length};
@@ -119,7 +60,7 @@ Task<Response> get_from_volume(ObjectStore* store, Request* request, base::Objec
   base::Result<OpenedRange> opened = co_await open_range(
       store, {std::move(*found), selection.offset, selection.length}, request->deadline);
   if (!opened) co_return refuse(*request, opened.error());
-  if (opened->cached) co_return answer_from_memory(*request, opened->cached, selection);
+  if (opened->cached) co_return kit::answer(*request, opened->cached, selection);
   set_body(response, *store, std::move(*opened));
   co_return response;
 }
@@ -129,8 +70,7 @@ Task<Response> get_object(ObjectStore* store, Request* request) {
   if (!id) co_return refuse(*request, id.error());
   const ObjectPtr object = store->cached(*id);
   if (!object) co_return co_await get_from_volume(store, request, *id);
-  const auto selection = http::select(*request->head, tag_of(*object), object->bytes().size());
-  co_return answer_from_memory(*request, object, selection);
+  co_return kit::answer(*request, object);
 }
 
 // Reads the body and stores it; `expected` comes from the path of a PUT.

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "runtime/metric_names.h"
+#include "services/index/api/http_index.h"
 #include "services/kit/key_file.h"
 #include "services/kit/node_key.h"
 #include "services/storage/admin_routes.h"
-#include "services/storage/http_index.h"
 #include "services/storage/metric_names.h"
 #include "services/storage/wires.h"
 
@@ -176,11 +176,11 @@ platform::Task<void> Service::announce(runtime::Shutdown stop) {
     co_await announcer_->run(index_, std::move(stop));
     co_return;
   }
-  HttpIndex index({.host = host(),
-                   .address = *http::UpstreamAddress::parse(elsewhere),
-                   .token = index_token_,
-                   .trust = trust(),
-                   .meters = &meters()});
+  index_api::HttpIndex index({.host = host(),
+                              .address = *http::UpstreamAddress::parse(elsewhere),
+                              .token = index_token_,
+                              .trust = trust(),
+                              .meters = &meters()});
   co_await announcer_->run(&index, std::move(stop));
 }
 

@@ -1,0 +1,131 @@
+// What origins have, and the cache for operators.
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "base/rfc3339.h"
+#include "services/edge/routes.h"
+#include "services/kit/documents.h"
+#include "services/kit/handlers.h"
+
+namespace ron::edge {
+namespace {
+
+using auth::Access;
+using auth::Scope;
+using base::Code;
+using base::Result;
+using base::Value;
+using http::Method;
+using http::Request;
+using http::Response;
+using kit::refuse;
+using platform::Task;
+
+Task<Response> get_asset(Core* core, Request* request) { return core->assets().get(request); }
+
+// What a purge is about: exactly one of `url`, `prefix` and `all`.
+struct PurgeOrder {
+  std::string subject;  // for the audit
+  std::function<bool(const Asset&)> is_one;
+};
+
+Result<PurgeOrder> purge_of_text(std::string_view name, const Value& value) {
+  const std::string* const text = value.text();
+  if (text == nullptr) return base::fail(Code::Malformed, std::string(name) + " is a text");
+  const bool is_prefix = name == "prefix";
+  std::string subject = *text;
+  if (!is_prefix) {
+    Result<std::string> url = canonical_url(*text);
+    if (!url) return base::fail(std::move(url.error()));
+    subject = std::move(*url);
+  }
+  if (!subject.starts_with("https://")) {
+    return base::fail(Code::Malformed, "a prefix begins with https://");
+  }
+  auto is_one = [subject, is_prefix](const Asset& asset) {
+    return is_prefix ? asset.facts.url.starts_with(subject) : asset.facts.url == subject;
+  };
+  return PurgeOrder{subject, std::move(is_one)};
+}
+
+Result<PurgeOrder> read_purge(const Value& body) {
+  const Value::Map* const fields = body.map();
+  if (fields == nullptr || fields->size() != 1) {
+    return base::fail(Code::Malformed, R"(one of {"url": …}, {"prefix": …} and {"all": true})");
+  }
+  const auto& [name, value] = *fields->begin();
+  if (name == "url" || name == "prefix") return purge_of_text(name, value);
+  if (name == "all" && value == Value(true)) {
+    return PurgeOrder{"everything", [](const Asset&) { return true; }};
+  }
+  return base::fail(Code::Malformed, R"(one of {"url": …}, {"prefix": …} and {"all": true})");
+}
+
+Task<Response> purge(Core* core, Request* request) {
+  const auto body = co_await kit::read_document(request);
+  if (!body) co_return refuse(*request, body.error());
+  Result<PurgeOrder> order = read_purge(*body);
+  if (!order) co_return refuse(*request, order.error());
+  const auto purged = co_await core->assets().purge(std::move(order->is_one), request->deadline);
+  if (!purged) co_return refuse(*request, purged.error());
+  core->events().send({.kind = EventKind::Purged,
+                       .subject = std::move(order->subject),
+                       .detail = std::to_string(*purged) + " purged",
+                       .token = request->token,
+                       .corr_id = request->corr_id});
+  co_return kit::document(*request, 200, Value::Map{{"purged", *purged}});
+}
+
+Value disk_view(AssetStore& store) {
+  const volume::VolumeStats stats = store.volume().stats();
+  const volume::VolumeHealth health = store.volume().health();
+  return Value::Map{{"objects", stats.objects},
+                    {"object_bytes", stats.object_bytes},
+                    {"stored_bytes", stats.stored_bytes},
+                    {"dead_bytes", stats.dead_bytes},
+                    {"free_bytes", stats.free_bytes},
+                    {"quarantined", stats.quarantined},
+                    {"changes_waiting", std::uint64_t{store.changes_waiting()}},
+                    {"writable", health.writable},
+                    {"trouble", health.reason}};
+}
+
+Task<Response> show_cache(Core* core, Request* request) {
+  Assets& assets = core->assets();
+  const UrlTable& table = assets.table();
+  const UrlTable::Bounds bounds = table.bounds();
+  const MemoryTier& memory = core->loader().memory();
+  Value::Map requests;
+  for (std::size_t i = 0; i < metrics::kCacheResults.size(); ++i) {
+    requests.emplace(std::string(metrics::kCacheResults[i]),
+                     assets.counted(static_cast<CacheResult>(i)));
+  }
+  const std::int64_t oldest = table.oldest_ms();
+  Value::Map view{{"entries", table.entries()},
+                  {"max_entries", bounds.entries},
+                  {"bytes", table.bytes()},
+                  {"max_bytes", bounds.bytes},
+                  {"memory_bytes", memory.used_bytes()},
+                  {"max_memory_bytes", memory.capacity()},
+                  {"oldest", oldest == 0 ? Value() : Value(base::print_rfc3339(oldest / 1000))},
+                  {"requests", std::move(requests)}};
+  view.emplace("disk", assets.store() != nullptr ? disk_view(*assets.store()) : Value());
+  co_return kit::document(*request, 200, std::move(view));
+}
+
+}  // namespace
+
+void add_asset_routes(http::Router& router, Core& core) {
+  kit::Routes(router, core)
+      .add(Method::Get, "/edge/assets/{host}/{path...}", Access::read(), get_asset);
+}
+
+void add_cache_admin_routes(http::Router& router, Core& core) {
+  const Access admin = Access::needs(Scope::kEdgeAdmin);
+  kit::Routes(router, core)
+      .add(Method::Post, "/admin/purge", admin, purge)
+      .add(Method::Get, "/admin/cache", admin, show_cache);
+}
+
+}  // namespace ron::edge

@@ -1,0 +1,126 @@
+"""`ron pack`: files that are being written, places that are none, disks that are full, and servers
+on other machines."""
+
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import unittest
+
+import edge
+import packs
+import ron
+
+PLACE = (0, 0, 0)
+
+
+def little_room(bytes_left):
+    """No file of the command gets longer than this."""
+    def prepare():
+        ron.die_with_parent()
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_left, bytes_left))
+
+    return prepare
+
+
+class PackFiles(edge.PackCase):
+    """Without a server."""
+
+    def pack(self, *arguments, prepare=ron.die_with_parent):
+        done = subprocess.run([ron.BINARY, "pack", *map(str, arguments)], cwd=self.home,
+                              capture_output=True, text=True, timeout=60 * ron.SLOW, check=False,
+                              preexec_fn=prepare)
+        return done.returncode, done.stdout, done.stderr
+
+    def there(self):
+        return sorted(os.listdir(self.home))
+
+    def test_a_database_that_is_being_written(self):
+        """In SQLite's two ways to write, by SQLite itself."""
+        for mode, beside in (("wal", "-wal"), ("delete", "-journal")):
+            path = self.home / f"{mode}.mbtiles"
+            packs.mbtiles(path, packs.gzipped(packs.noise("old", zooms=3)))
+            writer = sqlite3.connect(path, isolation_level=None)
+            writer.execute(f"pragma journal_mode={mode}")
+            writer.execute("pragma cache_size=1")
+            writer.execute("begin")
+            writer.execute("insert into tiles values (5, 0, 0, zeroblob(100000))")
+            if mode == "wal":
+                writer.execute("commit")
+            for arguments in (("verify", path), ("info", path),
+                              ("convert", path, self.home / "out.pmtiles")):
+                code, _, error = self.pack(*arguments)
+                self.assertEqual(code, 1, arguments)
+                self.assertIn(f"changes that are not in the file yet but in its {beside}", error)
+            if mode != "wal":
+                writer.execute("rollback")
+            writer.close()
+            self.assertEqual(self.pack("verify", path)[0], 0, mode)
+
+    def test_a_place_that_is_none(self):
+        path = self.file("a", packs.gzipped({PLACE: b"x"}))
+        for place in ("0/0", "0/0/0/0", "a/b/c", "32/0/0", "0/-1/0", ""):
+            code, out, error = self.pack("tile", path, place, "-o", "out")
+            self.assertEqual((code, out), (2, ""), place)
+            self.assertIn(f"'{place}' is not Z/X/Y", error)
+        self.assertEqual(self.there(), ["a.pmtiles"])
+
+    def test_nothing_is_left_of_a_file_that_has_no_room(self):
+        tile = os.urandom(100_000)
+        path = self.file("a", {PLACE: tile}, compression=packs.NONE)
+        database = self.home / "a.mbtiles"
+        packs.mbtiles(database, {PLACE: tile})
+        before = self.there()
+        for arguments in (("tile", path, "0/0/0", "-o", "out"),
+                          ("convert", database, "out.pmtiles")):
+            code, _, error = self.pack(*arguments, prepare=little_room(50_000))
+            self.assertEqual(code, 1, error)
+            self.assertNotEqual(error, "")
+            self.assertEqual(self.there(), before, arguments)
+        self.assertEqual(self.pack("tile", path, "0/0/0", "-o", "out")[0], 0)
+        self.assertEqual((self.home / "out").read_bytes(), tile)
+
+    def test_metadata_cannot_write_to_the_terminal(self):
+        path = self.home / "a.mbtiles"
+        packs.mbtiles(path, packs.gzipped({PLACE: b"x"}),
+                      metadata={"name": "\x1b[31mred\x1b[0m\u009b", "description": "d" * 100_000})
+        code, out, error = self.pack("info", path)
+        self.assertEqual(code, 0, error)
+        self.assertLess(len(out), 20_000)
+        self.assertTrue(all(line.isascii() and line.isprintable() for line in out.splitlines()))
+        code, out, error = self.pack("info", path, "--json")
+        self.assertEqual(code, 0, error)
+        self.assertGreater(len(out), 100_000)
+
+
+class PackServers(edge.PackCase):
+    """`ron pack add`."""
+
+    def add(self, server, file, *more):
+        admin = "http://%s:%d" % server.admin
+        url = "http://%s:%d" % server.address
+        return ron.run_ron("pack", "add", str(file), *more, "--url", url, "--admin-url", admin,
+                           env={"RON_TOKEN": server.token}, cwd=self.home)
+
+    def test_paths(self):
+        server = self.start()
+        path = self.file("a", packs.gzipped({PLACE: b"x"}))
+        code, out, error = self.add(server, "a.pmtiles")
+        self.assertEqual(code, 0, error)
+        self.assertIn("/edge/preview/a", out)
+        code, _, error = self.add(server, path, "--name", "b")
+        self.assertEqual(code, 0, error)
+        self.assertEqual(server.tile("b", *PLACE, headers=edge.ACCEPTS_GZIP).status, 200)
+        # It is not here, and that is for the server to say.
+        code, _, error = self.add(server, "/nowhere/c.pmtiles")
+        self.assertEqual(code, 1)
+        self.assertIn("(NotFound, corr", error)
+        code, _, error = self.add(server, "nowhere/c.pmtiles")
+        self.assertEqual(code, 1)
+        self.assertIn("cannot read 'nowhere/c.pmtiles'", error)
+
+
+if __name__ == "__main__":
+    unittest.main()
