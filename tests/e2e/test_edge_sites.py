@@ -120,6 +120,36 @@ class Newcomer(Case):
         self.refused(server.fetch("/edge/sites/home/"), 404, "NotFound")
         self.assertEqual(self.done(server.ron("site", "ls")), "")
 
+    def test_the_keys_of_a_server_are_not_published(self):
+        server = self.start()
+        self.write("project/index.html", "<h1>Hello</h1>")
+        self.write("project/.well-known/security.txt", "dots are published")
+        own = self.work / "project/ron-data"
+        other = Server(str(own), "edge")
+        other.close()
+        self.assertTrue((own / "keys/admin.token").is_file())
+        told = "the data directory of a server, with its keys; move it out of the folder"
+        for folder in (self.work / "project", own, str(own) + "/"):
+            for words in (("site", "add", "home", folder), ("put", folder),
+                          ("put", folder, "--name", "sites/home")):
+                with self.subTest(words=words):
+                    code, _, err = server.ron(*words)
+                    self.assertEqual(code, 1, err)
+                    self.assertIn(told, err)
+                    self.assertIn("project/ron-data", err)
+        token = (own / "keys/admin.token").read_bytes()
+        for folder in (own / "keys", self.work / "beside"):
+            self.write(folder / "admin.token", token)
+            code, _, err = server.ron("put", folder, "--name", "sites/home")
+            self.assertEqual(code, 1, err)
+            self.assertIn("the admin token of a server is in it", err)
+        self.assertEqual(server.fetch("/o/" + ron.b3(token)).status, 404)
+        self.refused(server.fetch("/names/sites/home"), 404, "NotFound")
+        self.assertEqual(server.sites(), {})
+        shutil.rmtree(own)
+        self.done(server.ron("site", "add", "--quiet", "home", self.work / "project"))
+        self.assertEqual(server.fetch("/edge/sites/home/.well-known/security.txt").status, 200)
+
     def test_what_ron_site_refuses(self):
         server = self.start()
         self.write("public/index.html", "x")
