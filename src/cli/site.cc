@@ -40,20 +40,11 @@ std::string site_line(const Session& session, const Value& site) {
   return line + "\n";
 }
 
-// What the server says of the site is about the site; anything else about where it was asked.
-void complain(Session* session, const std::string& site, const base::Error& error) {
-  const bool is_elsewhere = error.code == base::Code::UpstreamFail ||
-                            error.code == base::Code::Unauthorized ||
-                            error.message.contains("no such route");
-  if (is_elsewhere) return session->complain_of_admin(error);
-  session->complain(site, error);
-}
-
 Task<int> run_add(Session* session, const AddSite* what, std::string target) {
   const Value document(Value::Map{{"site", what->site}, {"target", target}});
   const auto text = co_await session->admin().post_json("/admin/sites", base::print_json(document));
   if (!text) {
-    complain(session, what->site, text.error());
+    session->complain_of_admin(what->site, text.error());
     co_return session->exit_code();
   }
   const auto site = base::parse_json(*text);
@@ -86,7 +77,7 @@ Task<int> run_remove(Session* session, const std::string* site) {
   const auto text =
       co_await session->admin().delete_json("/admin/sites/" + catalog::encode_in_path(*site));
   if (!text) {
-    complain(session, *site, text.error());
+    session->complain_of_admin(*site, text.error());
   } else {
     session->print(*site + "  removed\n");
   }

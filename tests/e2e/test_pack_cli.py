@@ -4,6 +4,7 @@ on other machines."""
 import os
 import resource
 import signal
+import socket
 import sqlite3
 import subprocess
 import unittest
@@ -116,10 +117,40 @@ class PackServers(edge.PackCase):
         # It is not here, and that is for the server to say.
         code, _, error = self.add(server, "/nowhere/c.pmtiles")
         self.assertEqual(code, 1)
-        self.assertIn("(NotFound, corr", error)
+        self.assertRegex(error, r"\Aron pack add: /nowhere/c\.pmtiles: .*\(NotFound, corr \w+\)\n\Z")
         code, _, error = self.add(server, "nowhere/c.pmtiles")
         self.assertEqual(code, 1)
         self.assertIn("cannot read 'nowhere/c.pmtiles'", error)
+
+    def test_what_is_wrong_is_said_and_the_admin_listener_only_where_it_is(self):
+        server = self.start()
+        url = "http://%s:%d" % server.address
+        admin = "http://%s:%d" % server.admin
+        with socket.create_server(("127.0.0.1", 0)) as nobody:
+            away = "http://127.0.0.1:%d" % nobody.getsockname()[1]
+        where = "; the admin listener was expected at %s, --admin-url or RON_ADMIN_URL says where"
+        for at, says, hint in (
+                (admin, "there is no pack world (NotFound, corr", ""),
+                (url, "there is no such route (NotFound, corr", where % url),
+                (away, "(UpstreamFail", where % away)):
+            with self.subTest(at=at):
+                code, out, error = ron.run_ron(
+                    "pack", "rm", "world", "--url", url, "--admin-url", at,
+                    env={"RON_TOKEN": server.token}, cwd=self.home)
+                self.assertEqual((code, out), (1, ""), error)
+                self.assertTrue(error.startswith("ron pack rm: world: "), error)
+                self.assertIn(says, error)
+                self.assertIn(hint, error)
+                self.assertEqual("admin" in error, hint != "", error)
+                self.assertNotIn("--url or RON_URL", error)
+
+    def test_the_public_port_of_the_gateway_is_not_the_admin_listener(self):
+        server = self.start(command="up")
+        url = "http://%s:%d" % server.address
+        code, _, error = ron.run_ron("pack", "rm", "world", "--url", url, "--admin-url", url,
+                                     env={"RON_TOKEN": server.token}, cwd=self.home)
+        self.assertEqual(code, 1)
+        self.assertIn(f"the admin listener was expected at {url}, --admin-url", error)
 
 
 if __name__ == "__main__":
