@@ -4,6 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "auth/keyring.h"
+#include "config/value.h"
+#include "platform/posix/files.h"
+
 namespace ron::cli {
 namespace {
 
@@ -37,8 +41,13 @@ base::Result<Target> target_of(const std::string& path) {
   return Target{*real, facts->kind};
 }
 
+bool is_root_key(const std::string& path) {
+  const auto text = platform::posix::read_small_file(path, auth::kMaxKeyFileBytes);
+  return text && auth::parse_key_file(*text);
+}
+
 // Whoever puts a whole folder does not mean the data directory that a server has made in it, nor a
-// token it was told to write there: what is put may be read by everybody.
+// token or a key it was told to use there: what is put may be read by everybody.
 base::Result<void> check_no_secrets(const std::string& directory,
                                     const std::vector<LocalEntry>& entries) {
   const auto has = [&entries](std::string_view name) {
@@ -53,6 +62,14 @@ base::Result<void> check_no_secrets(const std::string& directory,
     return base::fail(base::Code::NotAllowed,
                       "the admin token of a server is in it; move admin.token out of the folder, "
                       "or put a folder that it is not in");
+  }
+  for (const LocalEntry& entry : entries) {
+    if (!entry.name.ends_with(".key") || entry.kind != FileKind::Regular) continue;
+    if (!is_root_key(below(directory, entry.name))) continue;
+    return base::fail(base::Code::NotAllowed, "a root key of a server is in it; move " +
+                                                  config::printable(entry.name) +
+                                                  " out of the folder, or put a folder that it is "
+                                                  "not in");
   }
   return {};
 }

@@ -124,6 +124,7 @@ class Newcomer(Case):
         server = self.start()
         self.write("project/index.html", "<h1>Hello</h1>")
         self.write("project/.well-known/security.txt", "dots are published")
+        self.write("project/keys/piano.key", "another kind of key")
         own = self.work / "project/ron-data"
         other = Server(str(own), "edge")
         other.close()
@@ -143,7 +144,13 @@ class Newcomer(Case):
             code, _, err = server.ron("put", folder, "--name", "sites/home")
             self.assertEqual(code, 1, err)
             self.assertIn("the admin token of a server is in it", err)
-        self.assertEqual(server.fetch("/o/" + ron.b3(token)).status, 404)
+        key = next((own / "keys").glob("*.key")).read_bytes()
+        self.write("secrets/of/root.key", key)
+        code, _, err = server.ron("put", self.work / "secrets", "--name", "sites/home")
+        self.assertEqual(code, 1, err)
+        self.assertIn("secrets/of: a root key of a server is in it; move root.key out", err)
+        for secret in (token, key):
+            self.assertEqual(server.fetch("/o/" + ron.b3(secret)).status, 404)
         self.refused(server.fetch("/names/sites/home"), 404, "NotFound")
         self.assertEqual(server.sites(), {})
         shutil.rmtree(own)

@@ -2,6 +2,7 @@
 on other machines."""
 
 import os
+import pty
 import resource
 import signal
 import socket
@@ -74,6 +75,23 @@ class PackFiles(edge.PackCase):
                                  f"{place.split('/')[0]} columns and rows go from 0 to {last}\n")
         self.assertEqual(self.pack("tile", path, "3/7/7", "--hash")[:2], (0, "3/7/7 none\n"))
         self.assertEqual(self.there(), ["a.pmtiles"])
+
+    def test_a_binary_tile_is_not_printed_to_a_terminal(self):
+        path = self.file("a", {PLACE: b"\x1b[31m\x00"}, compression=packs.NONE)
+        for more, expected in (((), (1, b"")), (("-o", "-"), (0, b"\x1b[31m\x00"))):
+            ours, theirs = pty.openpty()
+            done = subprocess.run([ron.BINARY, "pack", "tile", str(path), "0/0/0", *more],
+                                  stdout=theirs, stderr=subprocess.PIPE, timeout=60 * ron.SLOW,
+                                  check=False, preexec_fn=ron.die_with_parent)
+            os.close(theirs)
+            os.set_blocking(ours, False)
+            try:
+                shown = os.read(ours, 4096)
+            except OSError:
+                shown = b""
+            os.close(ours)
+            self.assertEqual((done.returncode, shown), expected, done.stderr)
+            self.assertEqual(b"-o -" in done.stderr, not more)
 
     def test_a_directory_is_no_pack(self):
         (self.home / "maps").mkdir()
