@@ -695,11 +695,24 @@ class Alone(Case):
                           "sites": '[{name = "s", target = "web/site"}]'})
         self.assertLess(time.monotonic() - began, 30 * ron.SLOW)
         self.refused(edge.fetch("/edge/sites/s/"), 503, "Degraded")
+        edge.wait_log("site failed", subject="s")
+
+        def misses(*what):
+            state = edge.readyz().json()
+            return (state["missing"] == list(what) and state["degraded"] == bool(what)
+                    and state["ready"] and state["write_ready"])
+
+        silent = "sites: the origin does not answer"
+        ron.wait_until("the origin is missed", lambda: misses(silent))
         self.write("w/index.html", "one")
         origin = self.start(bind=f"127.0.0.1:{port}")
         self.put(origin, "w", "web/site")
         ron.wait_until("the site is shown", lambda: edge.fetch("/edge/sites/s/").body == b"one",
                        timeout=60)
+        ron.wait_until("nothing is missed", misses)
+        origin.stop()
+        ron.wait_until("the origin is missed again", lambda: misses(silent), timeout=60)
+        self.assertEqual(edge.fetch("/edge/sites/s/").body, b"one")
 
 
 if __name__ == "__main__":
