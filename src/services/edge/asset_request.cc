@@ -86,7 +86,8 @@ FetchRequest fetch_request(const AssetRequest& wanted, const http::Request& requ
           .accept = wanted.preferences.accept,
           .accept_language = wanted.preferences.accept_language,
           .token = request.token,
-          .corr_id = request.corr_id};
+          .corr_id = request.corr_id,
+          .waits_until = request.deadline};
 }
 
 }  // namespace ron::edge
