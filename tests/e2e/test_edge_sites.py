@@ -678,13 +678,15 @@ class Alone(Case):
 
     def test_without_an_origin_sites_are_unavailable(self):
         edge = self.edge()
-        self.assertEqual(edge.readyz().json()["missing"], [])
+        # Workers may still be starting.
+        ron.wait_until("nothing is missed", lambda: edge.readyz().json()["missing"] == [])
         details = edge.add("s", "web/site")
         self.refused(details, 503, "Degraded")
         self.assertIn("edge.origin", details.json()["error"]["message"])
         edge = self.edge({"sites": '[{name = "s", target = "web/site"}]'})
         self.refused(edge.fetch("/edge/sites/s/"), 503, "Degraded")
-        self.assertEqual(edge.readyz().json()["missing"], ["edge.origin"])
+        ron.wait_until("the origin is missed",
+                       lambda: edge.readyz().json()["missing"] == ["edge.origin"])
         self.assertEqual(edge.sites()["s"]["state"], "unavailable")
 
     def test_an_origin_that_is_away_when_it_starts(self):
