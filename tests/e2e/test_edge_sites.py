@@ -745,13 +745,15 @@ class Alone(Case):
 
     def test_without_an_origin_sites_are_unavailable(self):
         edge = self.edge()
-        self.assertEqual(edge.readyz().json()["missing"], [])
+        # Workers may still be starting.
+        ron.wait_until("nothing is missed", lambda: edge.readyz().json()["missing"] == [])
         details = edge.add("s", "web/site")
         self.refused(details, 503, "Degraded")
         self.assertIn("edge.origin", details.json()["error"]["message"])
         edge = self.edge({"sites": '[{name = "s", target = "web/site"}]'})
         self.refused(edge.fetch("/edge/sites/s/"), 503, "Degraded")
-        self.assertEqual(edge.readyz().json()["missing"], ["edge.origin"])
+        ron.wait_until("the origin is missed",
+                       lambda: edge.readyz().json()["missing"] == ["edge.origin"])
         self.assertEqual(edge.sites()["s"]["state"], "unavailable")
 
     def test_an_origin_that_is_away_when_it_starts(self):
@@ -762,11 +764,24 @@ class Alone(Case):
                           "sites": '[{name = "s", target = "web/site"}]'})
         self.assertLess(time.monotonic() - began, 30 * ron.SLOW)
         self.refused(edge.fetch("/edge/sites/s/"), 503, "Degraded")
+        edge.wait_log("site failed", subject="s")
+
+        def misses(*what):
+            state = edge.readyz().json()
+            return (state["missing"] == list(what) and state["degraded"] == bool(what)
+                    and state["ready"] and state["write_ready"])
+
+        silent = "sites: the origin does not answer"
+        ron.wait_until("the origin is missed", lambda: misses(silent))
         self.write("w/index.html", "one")
         origin = self.start(bind=f"127.0.0.1:{port}")
         self.put(origin, "w", "web/site")
         ron.wait_until("the site is shown", lambda: edge.fetch("/edge/sites/s/").body == b"one",
                        timeout=60)
+        ron.wait_until("nothing is missed", misses)
+        origin.stop()
+        ron.wait_until("the origin is missed again", lambda: misses(silent), timeout=60)
+        self.assertEqual(edge.fetch("/edge/sites/s/").body, b"one")
 
 
 if __name__ == "__main__":
