@@ -27,8 +27,13 @@ class Maps {
 
   // The first version, and the others when the plan says so.
   void enter(Scene& scene);
-  // Whoever writes goes with the machine, or with the world.
+  // Whoever writes goes with the machine.
   void interrupt() { writing_.reset(); }
+  // And with the world, where nobody comes after them.
+  void leave() {
+    calm_ = true;
+    interrupt();
+  }
   // From now on nothing is replaced any more; if nothing ever was there, it is now.
   void calm_down();
 

@@ -209,7 +209,7 @@ void EdgeSubject::calm_down() {
 }
 
 void EdgeSubject::leave() {
-  maps_.interrupt();
+  maps_.leave();
   origins_.clear();
 }
 

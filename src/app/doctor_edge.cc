@@ -65,7 +65,7 @@ void judge_edge(const config::Config& config, const platform::posix::Machine& ma
   const auto settings = config.get(edge::edge_section());
   judge_open_files(machine, edge::descriptors_needed(*settings, cores), "the edge",
                    "lower edge.max_conns or edge.workers", out);
-  judge_memory(edge::memory_budget(*settings, cores), machine.memory_bytes,
+  judge_memory("edge", edge::memory_budget(*settings, cores), machine.memory_bytes,
                "lower edge.cache.ram_bytes, edge.cache.entries, edge.workers, edge.loaders or "
                "edge.max_conns",
                out);

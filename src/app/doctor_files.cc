@@ -78,6 +78,11 @@ void look_at_tls(const kit::ServiceKind& front, const config::Config& config, Fi
   out.push_back({Level::Fail, "tls", std::string(front.name) + ".tls: " + tls.error().message});
 }
 
+void look_at_trust(const Selection& services, const config::Config& config, Findings& out) {
+  const auto trust = load_trust(services, config);
+  if (!trust) out.push_back({Level::Fail, "tls", trust.error().message});
+}
+
 void look_at_token_out(const std::string& path, Findings& out) {
   if (path.empty()) return;
   const std::string directory = parent_of(path);
@@ -131,6 +136,7 @@ Findings examine_files(const ServeOptions& options, const config::Config& config
   look_at_keys(options, auth, amnesiac, now_unix_s, out);
   look_at_token_out(options.token_out, out);
   look_at_tls(front(options.services), config, out);
+  look_at_trust(options.services, config, out);
   return out;
 }
 

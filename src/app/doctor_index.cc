@@ -12,7 +12,7 @@ void judge_index(const config::Config& config, const platform::posix::Machine& m
   const auto settings = config.get(index::index_section());
   judge_open_files(machine, index::descriptors_needed(*settings, cores), "the index",
                    "lower index.max_conns or index.workers", out);
-  judge_memory(index::memory_budget(*settings, cores), machine.memory_bytes,
+  judge_memory("index", index::memory_budget(*settings, cores), machine.memory_bytes,
                "lower index.cache.entries, index.storage.map_cache_bytes or index.max_conns", out);
 }
 

@@ -6,8 +6,8 @@
 
 namespace ron::app {
 
-void judge_memory(const std::vector<kit::Addend>& budget, std::uint64_t memory_bytes,
-                  std::string advice, Findings& out) {
+void judge_memory(std::string_view service, const std::vector<kit::Addend>& budget,
+                  std::uint64_t memory_bytes, std::string advice, Findings& out) {
   using base::about;
   using Level = Finding::Level;
   for (const kit::Addend& addend : budget) {
@@ -16,8 +16,8 @@ void judge_memory(const std::vector<kit::Addend>& budget, std::uint64_t memory_b
                        about(addend.each_bytes) + "  " + addend.what});
   }
   const std::uint64_t total = kit::total_bytes(budget);
-  std::string sum =
-      about(total) + " if every limit is reached at once; there are " + about(memory_bytes);
+  std::string sum = std::string(service) + ": " + about(total) +
+                    " if every limit of it is reached at once; there are " + about(memory_bytes);
   if (total > memory_bytes) {
     out.push_back({Level::Warn, "memory", std::move(sum), std::move(advice)});
   } else {

@@ -47,7 +47,7 @@ void judge_registry(const config::Config& config, const platform::posix::Machine
   const auto settings = config.get(registry::registry_section());
   judge_open_files(machine, registry::descriptors_needed(*settings, cores), "the registry",
                    "lower registry.max_conns", out);
-  judge_memory(registry::memory_budget(*settings, cores), machine.memory_bytes,
+  judge_memory("registry", registry::memory_budget(*settings, cores), machine.memory_bytes,
                "lower registry.server.max_inflight, registry.limits.max_body_bytes or "
                "registry.max_conns",
                out);

@@ -86,7 +86,7 @@ void judge_storage(const config::Config& config, const platform::posix::Machine&
                    std::size_t cores, Findings& out) {
   const auto settings = config.get(storage::storage_section());
   judge_descriptors(*settings, machine, cores, out);
-  judge_memory(storage::memory_budget(*settings, cores), machine.memory_bytes,
+  judge_memory("storage", storage::memory_budget(*settings, cores), machine.memory_bytes,
                "lower storage.server.max_inflight, storage.limits.decode_abs_cap_bytes or "
                "storage.cache_bytes",
                out);

@@ -83,6 +83,15 @@ TEST(Doctor, ACertificateThatIsNotThereFails) {
   EXPECT_NE(print(findings).find("storage.tls: /none.pem: "), std::string::npos);
 }
 
+TEST(Doctor, AuthoritiesThatAreNotThereFail) {
+  ServeOptions options;
+  options.services = select_services({"edge"}).value();
+  const auto config = loaded({"edge.tls.ca_path=/none.pem"});
+  const Findings findings = examine_files(options, *config, 0);
+  EXPECT_TRUE(has_failure(findings));
+  EXPECT_NE(print(findings).find("edge.tls: /none.pem: "), std::string::npos);
+}
+
 TEST(Doctor, PacksThatAreNotThereAreAWarningAndATokenIsAFailure) {
   ServeOptions options;
   options.services = select_services({"edge"}).value();

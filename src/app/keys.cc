@@ -75,13 +75,34 @@ base::Result<std::shared_ptr<const platform::TlsServer>> load_tls(
   return made;
 }
 
-base::Result<std::shared_ptr<const platform::TlsClient>> load_trust(const kit::TlsConfig& config) {
+namespace {
+
+base::Result<std::shared_ptr<const platform::TlsClient>> trust_in(const kit::TlsConfig& config) {
   if (config.ca_path.empty()) return platform::TlsClient::make().value_or(nullptr);
   const auto text = platform::posix::read_small_file(config.ca_path, kPemFileBytes);
   if (!text) return fail(text.error().code, config.ca_path + ": " + text.error().message);
   auto made = platform::TlsClient::trusting(*text);
   if (!made) return fail(made.error().code, config.ca_path + ": " + made.error().message);
   return made;
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<const platform::TlsClient>> load_trust(const Selection& selection,
+                                                                    const config::Config& config) {
+  const auto says_whom = [&config](const ServiceEntry* entry) {
+    return !entry->kind->settings(config)->tls.ca_path.empty();
+  };
+  const ServiceEntry* chosen = nullptr;
+  for (const ServiceEntry* entry : selection) {
+    if (!entry->kind->dials) continue;
+    if (chosen == nullptr || (!says_whom(chosen) && says_whom(entry))) chosen = entry;
+  }
+  if (chosen == nullptr) return nullptr;
+  auto trust = trust_in(chosen->kind->settings(config)->tls);
+  if (trust) return trust;
+  return fail(trust.error().code,
+              std::string(chosen->kind->name) + ".tls: " + trust.error().message);
 }
 
 }  // namespace ron::app

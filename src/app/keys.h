@@ -5,8 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "app/services.h"
 #include "auth/keyring.h"
 #include "base/result.h"
+#include "config/load.h"
 #include "platform/clock.h"
 #include "platform/random.h"
 #include "platform/tls.h"
@@ -34,8 +36,10 @@ base::Result<std::string> mint_admin_token(const auth::Keyring& keyring, platfor
 base::Result<std::shared_ptr<const platform::TlsServer>> load_tls(
     const kit::TlsConfig& config, const platform::TlsServer* previous);
 
-// Whom a service trusts that calls others: those of tls.ca_path, else whom the system trusts, which
-// may be nobody.
-base::Result<std::shared_ptr<const platform::TlsClient>> load_trust(const kit::TlsConfig& config);
+// Whom services trust that call others: those of tls.ca_path, else whom the system trusts, which
+// may be nobody. The first of them that says whom says it for all; null when none calls others.
+// Errors name the service and the file.
+base::Result<std::shared_ptr<const platform::TlsClient>> load_trust(const Selection& selection,
+                                                                    const config::Config& config);
 
 }  // namespace ron::app

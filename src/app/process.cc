@@ -97,24 +97,6 @@ base::Result<Prepared> prepare_keys(const ServeOptions& options, const config::C
   return out;
 }
 
-// By the first service that calls others and says whom to trust, for all of them.
-base::Result<std::shared_ptr<const platform::TlsClient>> trust_of(const Selection& selection,
-                                                                  const config::Config& config) {
-  const auto says_whom = [&config](const ServiceEntry* entry) {
-    return !entry->kind->settings(config)->tls.ca_path.empty();
-  };
-  const ServiceEntry* chosen = nullptr;
-  for (const ServiceEntry* entry : selection) {
-    if (!entry->kind->dials) continue;
-    if (chosen == nullptr || (!says_whom(chosen) && says_whom(entry))) chosen = entry;
-  }
-  if (chosen == nullptr) return nullptr;
-  auto trust = load_trust(chosen->kind->settings(config)->tls);
-  if (trust) return trust;
-  return fail(trust.error().code,
-              std::string(chosen->kind->name) + ".tls: " + trust.error().message);
-}
-
 // In the order of the selection. On cores[0].
 Services make_services(const ServeOptions& options, const kit::ServiceParts& parts) {
   Services made;
@@ -330,7 +312,7 @@ int serve(const ServeOptions& options) {
   const kit::ServiceKind& kind = front(options.services);
   const auto tls = load_tls(kind.settings(**config)->tls, nullptr);
   if (!tls) return cli::failed(std::string(kind.name) + ".tls: " + tls.error().message);
-  const auto trust = trust_of(options.services, **config);
+  const auto trust = load_trust(options.services, **config);
   if (!trust) return cli::failed(trust.error().message);
 
   observe::LogHub logs({.level = log_config->level,

@@ -19,6 +19,8 @@ void declare_client_flags(CLI::App& command, ClientFlags& flags) {
   command.add_flag("-q,--quiet", flags.quiet, "No progress and no notes, only errors");
 }
 
+std::string not_empty(const std::string& value) { return value.empty() ? "it is empty" : ""; }
+
 void declare_data_flag(CLI::App& command, ClientFlags& flags) {
   command
       .add_option("--data", flags.data,

@@ -1,6 +1,8 @@
 // The flags that all commands to a server share. For *_command.cc only.
 #pragma once
 
+#include <string>
+
 #include "cli/client_options.h"
 
 namespace CLI {
@@ -13,6 +15,8 @@ void declare_client_flags(CLI::App& command, ClientFlags& flags);
 // --data, for commands that do not mean the directory's objects by it.
 void declare_data_flag(CLI::App& command, ClientFlags& flags);
 void declare_admin_flag(CLI::App& command, ClientFlags& flags);
+// For CLI::Option::check, where an empty value would be the same as none.
+std::string not_empty(const std::string& value);
 // How the server and the token are found, for the end of every help.
 inline constexpr const char* kClientHelp =
     "The server is --url, else RON_URL, else http://127.0.0.1:8080 (ron up) or, if nobody listens\n"

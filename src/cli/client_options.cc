@@ -71,7 +71,6 @@ base::Result<void> find_servers(const ClientFlags& flags, const Environment& env
     if (!out.admin) return fail(out.admin.error());
   } else {
     out.admin = admin_of(out.server);
-    out.admin_guessed = true;
   }
   return {};
 }

@@ -34,7 +34,6 @@ struct ClientFlags {
 struct ClientOptions {
   ServerUrl server;
   base::Result<ServerUrl> admin;  // Malformed when nobody says where it is and it cannot be guessed
-  bool admin_guessed = false;     // from the server's address
   std::shared_ptr<const platform::TlsClient> tls;  // where one of the two is https
   std::string token;     // empty: none was found, which is enough for public reads
   std::string no_token;  // where it was looked for then

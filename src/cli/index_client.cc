@@ -81,6 +81,11 @@ Result<NameVersion> parse_name_version(const Value& document) {
 
 Task<Result<std::optional<NameVersion>>> find_name(Session* session, catalog::NameRef ref) {
   const auto document = co_await get_document(session, target_of(ref.text()));
+  if (!document && is_no_route(document.error())) {
+    base::Error error = document.error();
+    error.message = "this server keeps no names; --url says which one does";
+    co_return fail(std::move(error));
+  }
   if (!document && document.error().code == Code::NotFound) co_return std::nullopt;
   if (!document) co_return fail(document.error());
   auto version = parse_name_version(*document);

@@ -137,6 +137,11 @@ std::string describe(const base::Error& error) {
   return text + ")";
 }
 
+bool is_no_route(const base::Error& error) noexcept {
+  return error.code == base::Code::NotFound &&
+         (error.message == "there is no such route" || error.message == "no route has this path");
+}
+
 bool UploadStatus::has(std::uint64_t part) const noexcept {
   const auto after = std::ranges::upper_bound(arrived, part, {}, &PartRange::first);
   return after != arrived.begin() && part <= std::prev(after)->last;

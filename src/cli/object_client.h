@@ -26,6 +26,8 @@ namespace ron::cli {
 
 // `message (Code, corr 01H…)`, for people.
 std::string describe(const base::Error& error);
+// The server, or the gateway before it, does not know the path at all: another one was meant.
+[[nodiscard]] bool is_no_route(const base::Error& error) noexcept;
 
 struct ObjectFacts {
   std::uint64_t length = 0;

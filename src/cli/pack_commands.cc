@@ -6,7 +6,6 @@
 #include "cli/commands.h"
 #include "cli/exit.h"
 #include "cli/pack_files.h"
-#include "config/value.h"
 
 namespace ron::cli {
 namespace {
@@ -24,7 +23,8 @@ void add_info(CLI::App& group, Action& chosen) {
       ->required();
   command->add_flag("--json", flags->json, "As JSON, the pack's own metadata included");
   command->footer(
-      "Reads all of the file: the hash it prints is the BLAKE3 of the whole.\n\n"
+      "Reads all of the file: the hash it prints is the BLAKE3 of the whole. Of long metadata it\n"
+      "prints the first KiB; --json has all.\n\n"
       "Examples:\n"
       "  ron pack info world.pmtiles\n"
       "  ron pack info world.mbtiles --json | jq .metadata.vector_layers");
@@ -64,12 +64,15 @@ void add_tile(CLI::App& group, Action& chosen) {
       ->add_option("place", flags->places, "Zoom, column and row from the north; more with --hash")
       ->type_name("Z/X/Y")
       ->required();
-  command->add_option("-o,--out", flags->out, "Write it here; - is standard output")
+  command
+      ->add_option("-o,--out", flags->out, "Write it here; without it, or with -, standard output")
       ->type_name("FILE");
   command->add_flag("--decoded", flags->decoded, "Without the compression it is stored with");
   command->add_flag("--hash", flags->hash,
                     "Print address and length of each instead; - reads the places from lines");
   command->footer(
+      "Without -o it goes to standard output, unless that is a terminal and the tile is binary;\n"
+      "-o - writes it there all the same. At zoom Z columns and rows go from 0 to 2^Z - 1.\n\n"
       "Examples:\n"
       "  ron pack tile world.pmtiles 3/4/2 -o tile.mvt.gz\n"
       "  ron pack tile world.pmtiles 3/4/2 --decoded -o - | protoc --decode_raw\n"
@@ -83,8 +86,9 @@ void add_tile(CLI::App& group, Action& chosen) {
         return bad_usage("pack tile: name one tile, or ask for --hash of several");
       }
       for (const std::string& place : flags->places) {
-        if (place == "-" || is_tile_place(place)) continue;
-        return bad_usage("pack tile: '" + config::printable(place) + "' is not Z/X/Y");
+        if (place == "-") continue;
+        const auto is_place = check_tile_place(place);
+        if (!is_place) return bad_usage("pack tile: " + is_place.error().message);
       }
       return pack_tiles(*flags);
     };

@@ -15,8 +15,13 @@ using base::Code;
 using base::Result;
 using platform::Task;
 
-// Whether a file may be written there.
-Result<void> check_free(const std::string& path, bool force) {
+// Whether a file may be written there. The source is never given up for what is made of it, also
+// not by force.
+Result<void> check_free(const std::string& from, const std::string& path, bool force) {
+  if (platform::posix::is_same_file(from, path)) {
+    return base::fail(Code::PreconditionFailed,
+                      "it is the file that is to be converted; name another one to write");
+  }
   const auto there = platform::posix::file_facts(path);
   if (!there || force) return {};
   return base::fail(Code::PreconditionFailed, "it is there already; --force replaces it");
@@ -51,8 +56,8 @@ Task<Result<pack::Converted>> convert_to(Session* session, const PackConversion*
 
 Task<int> convert(Session* session, const PackConversion* what, unsigned mode) {
   session->progress().expect_all();
-  const auto free = co_await session->off_loop(
-      [path = what->to, force = what->force] { return check_free(path, force); });
+  const auto free =
+      co_await session->off_loop([what] { return check_free(what->from, what->to, what->force); });
   if (!free) {
     session->complain(what->to, free.error().message);
     co_return session->exit_code();

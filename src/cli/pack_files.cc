@@ -12,6 +12,7 @@
 #include "cli/line_reader.h"
 #include "cli/local_sinks.h"
 #include "cli/pack_session.h"
+#include "cli/terminal_text.h"
 #include "config/value.h"
 #include "pack/compression.h"
 #include "pack/pack.h"
@@ -31,7 +32,7 @@ std::string number(double value) {
   return text;
 }
 
-constexpr std::size_t kShownMetadataBytes = 4096;
+constexpr std::size_t kShownMetadataBytes = 1024;
 
 std::string info_text(const pack::Info& info) {
   const auto line = [](std::string_view name, const std::string& value) {
@@ -51,7 +52,7 @@ std::string info_text(const pack::Info& info) {
                             std::to_string(info.center_zoom)) +
          line("memory", human_bytes(info.memory_bytes) + " while it is served") +
          // Megabytes, perhaps, of whatever the file's author liked.
-         line("metadata", config::printable(info.metadata, kShownMetadataBytes));
+         line("metadata", for_terminal(info.metadata, kShownMetadataBytes));
 }
 
 std::string info_json(const pack::Info& info) {
@@ -108,8 +109,7 @@ Task<int> verify_all(Session* session, const std::vector<std::string>* files) {
   co_return session->exit_code();
 }
 
-// Z/X/Y.
-std::optional<pack::Zxy> parse_place(std::string_view text) noexcept {
+std::optional<pack::Zxy> parse_numbers(std::string_view text) noexcept {
   pack::Zxy at;
   const char* from = text.data();
   const char* const end = text.data() + text.size();
@@ -128,6 +128,17 @@ std::optional<pack::Zxy> parse_place(std::string_view text) noexcept {
   return at;
 }
 
+// Z/X/Y.
+Result<pack::Zxy> parse_place(std::string_view text) {
+  const std::string shown = "'" + config::printable(text) + "'";
+  const auto at = parse_numbers(text);
+  if (!at) return base::fail(Code::Malformed, shown + " is not Z/X/Y");
+  const std::uint32_t last = (std::uint32_t{1} << at->z) - 1;
+  if (at->x <= last && at->y <= last) return *at;
+  return base::fail(Code::Malformed, shown + " is no place: at zoom " + std::to_string(at->z) +
+                                         " columns and rows go from 0 to " + std::to_string(last));
+}
+
 // What somebody wants to see of a tile that is stored compressed.
 Result<base::Buffer> decoded(pack::Tile tile) {
   if (tile.compression == pack::Compression::None) return std::move(tile.bytes);
@@ -142,7 +153,7 @@ Result<base::Buffer> decoded(pack::Tile tile) {
 // The tile's bytes as they are asked for; NotFound when there is no such tile.
 Task<Result<base::Buffer>> tile_bytes(PackPtr pack, std::string place, bool plain) {
   const auto at = parse_place(place);
-  if (!at) co_return base::fail(Code::Malformed, "'" + place + "' is not Z/X/Y");
+  if (!at) co_return base::fail(at.error());
   auto tile = co_await pack->tile(*at, {});
   if (!tile) co_return base::fail(std::move(tile.error()));
   if (!*tile) co_return base::fail(Code::NotFound, "there is no tile " + place);
@@ -231,7 +242,11 @@ Task<int> show_tiles(Session* session, const PackTiles* what, unsigned mode) {
 
 }  // namespace
 
-bool is_tile_place(std::string_view text) noexcept { return parse_place(text).has_value(); }
+Result<void> check_tile_place(std::string_view text) {
+  const auto place = parse_place(text);
+  if (!place) return base::fail(place.error());
+  return {};
+}
 
 int pack_info(const std::string& file, bool json) {
   return run_without_server("pack info", true,

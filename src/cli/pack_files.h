@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+
 namespace ron::cli {
 
 int pack_info(const std::string& file, bool json);
@@ -20,8 +22,8 @@ struct PackTiles {
   bool decoded = false;             // without the compression it is stored with
 };
 int pack_tiles(const PackTiles& what);
-// Whether this is Z/X/Y of some zoom, as PackTiles has them.
-[[nodiscard]] bool is_tile_place(std::string_view text) noexcept;
+// Malformed unless this is Z/X/Y of some zoom and within its bounds, as PackTiles has them.
+base::Result<void> check_tile_place(std::string_view text);
 
 struct PackConversion {
   std::string from;

@@ -65,20 +65,27 @@ void add_add(CLI::App& group, Action& chosen) {
       ->type_name("FILE")
       ->required();
   command->add_option("--name", flags->add.name, "What it is called in URLs, default as the file")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(not_empty);
   command
       ->add_option("--missing", flags->add.missing, "What a tile it does not have is answered with")
       ->check(CLI::IsMember({"204", "404"}));
   declare_admin_flag(*command, flags->client);
   command->footer(
-      std::string("Prints the URL of the map and that of its TileJSON. The server reads the file "
-                  "where it is:\n"
-                  "it verifies all of it first, and refuses with the reason what is not sound. "
-                  "Under a name that\n"
-                  "was added before it replaces the pack between two requests. It is kept until "
-                  "ron pack rm.\n"
-                  "A relative path is one of this machine; an absolute one that is not here goes\n"
-                  "to the server as it is.\n\n") +
+      std::string(
+          "Prints the URL of the map and that of its TileJSON. The server reads the file "
+          "where it is:\n"
+          "it verifies all of it first, and refuses with the reason what is not sound. "
+          "Under a name that\n"
+          "was added before it replaces the pack between two requests. It is kept until "
+          "ron pack rm.\n"
+          "A relative path is one of this machine; an absolute one that is not here goes\n"
+          "to the server as it is.\n\n"
+          "A name has up to 64 of a-z, 0-9, '.', '_' and '-', and no dot in front. Without "
+          "--name it is\n"
+          "that of the file without .pmtiles or .mbtiles, in lower case and with dashes for "
+          "whatever\n"
+          "else is in it: 'World Map (2).pmtiles' is world-map-2.\n\n") +
       kPackHelp + kAdminHelp +
       "\nExamples:\n"
       "  ron pack add world.pmtiles\n"
@@ -102,7 +109,8 @@ void add_rm(CLI::App& group, Action& chosen) {
       declare(group, chosen, flags, "rm", "Take a map away that was added", &run_rm);
   command->add_option("name", flags->name, "What it is called in URLs")
       ->type_name("NAME")
-      ->required();
+      ->required()
+      ->check(not_empty);
   declare_admin_flag(*command, flags->client);
   command->footer(std::string("Its file stays. A pack of ron.toml or of packs_dir is taken away "
                               "there.\n\n") +

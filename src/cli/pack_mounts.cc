@@ -52,7 +52,7 @@ void complain_of_add(Session& session, const AddPack& what, const base::Error& e
   if (error.code == Code::Timeout) {
     session.complain(what.file, "it is still being verified; `ron pack ls` shows when it is there");
   } else {
-    session.complain_of_admin(error);
+    session.complain_of_admin(what.file, error);
   }
 }
 
@@ -91,7 +91,7 @@ Task<int> run_remove(Session* session, const std::string* name) {
   const auto text =
       co_await session->admin().delete_json("/admin/packs/" + catalog::encode_in_path(*name));
   if (!text) {
-    session->complain_of_admin(text.error());
+    session->complain_of_admin(*name, text.error());
   } else {
     session->print(*name + "  removed\n");
   }

@@ -28,7 +28,15 @@ pack::Progress show_reading(Session* session) {
 }
 
 Task<Result<std::string>> find_file(Session* session, std::string file) {
-  return session->off_loop([file] { return platform::posix::real_path(file); });
+  return session->off_loop([file]() -> Result<std::string> {
+    auto path = platform::posix::real_path(file);
+    if (!path) return path;
+    const auto facts = platform::posix::file_facts(*path);
+    if (facts && facts->kind == platform::posix::FileKind::Directory) {
+      return base::fail(base::Code::Malformed, file + ": it is a directory, not a pack");
+    }
+    return path;
+  });
 }
 
 Task<Result<pack::PackPtr>> open_pack(Session* session, std::string file) {

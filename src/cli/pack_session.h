@@ -18,6 +18,7 @@ pack::Place pack_place(Session& session);
 pack::Progress show_reading(Session* session);
 // A link may lead to the file. Cancel-safe.
 platform::Task<base::Result<pack::PackPtr>> open_pack(Session* session, std::string file);
+// Malformed of a directory. Cancel-safe.
 platform::Task<base::Result<std::string>> find_file(Session* session, std::string file);
 
 }  // namespace ron::cli

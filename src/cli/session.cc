@@ -135,22 +135,28 @@ void Session::complain(std::string_view about, std::string_view what) {
 
 void Session::complain(std::string_view about, const base::Error& error) {
   if (unread_) return;
-  base::Error told = error;
-  if (error.code == base::Code::Unauthorized && options_.token.empty()) {
-    told.message = "this needs a token: give --token FILE or set RON_TOKEN; " + options_.no_token;
-  }
-  std::string what = describe(told);
+  std::string what = describe_to_user(error);
   if (is_unreachable(error)) what += "; ron up starts a server, --url or RON_URL names one";
   complain(about, what);
 }
 
-void Session::complain_of_admin(const base::Error& error) {
-  if (!options_.admin_guessed || error.code == base::Code::Unauthorized) {
-    return complain(options_.admin->text(), error);
+void Session::complain_of_admin(std::string_view about, const base::Error& error) {
+  if (unread_) return;
+  std::string what = describe_to_user(error);
+  const bool is_away = error.code == base::Code::UpstreamFail && !admin_server_.answered();
+  if (is_away || is_no_route(error)) {
+    what += "; the admin listener was expected at " + options_.admin->text() +
+            ", --admin-url or RON_ADMIN_URL says where it is";
   }
-  complain(options_.admin->text(), describe(error) +
-                                       "; the admin listener was expected there, --admin-url or "
-                                       "RON_ADMIN_URL says where it is");
+  complain(about, what);
+}
+
+std::string Session::describe_to_user(const base::Error& error) const {
+  base::Error told = error;
+  if (error.code == base::Code::Unauthorized && options_.token.empty()) {
+    told.message = "this needs a token: give --token FILE or set RON_TOKEN; " + options_.no_token;
+  }
+  return describe(told);
 }
 
 void Session::interrupted() {

@@ -45,8 +45,8 @@ class Session {
   [[nodiscard]] bool is_unreachable(const base::Error& error) const noexcept {
     return error.code == base::Code::UpstreamFail && !server_.answered();
   }
-  // Of a request to the admin listener.
-  void complain_of_admin(const base::Error& error);
+  // The same of a request to the admin listener, which may be somewhere else.
+  void complain_of_admin(std::string_view about, const base::Error& error);
   // For information only; not shown when quiet.
   void note(std::string_view about, std::string_view what);
   // 0, or 1 after a complaint; 141 once nobody reads the output any more, as a shell shows it.
@@ -75,6 +75,7 @@ class Session {
   }
 
  private:
+  [[nodiscard]] std::string describe_to_user(const base::Error& error) const;
   void say(std::string_view about, std::string_view what);
 
   const std::string command_;

@@ -1,5 +1,6 @@
 #include "cli/site.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/value.h"
@@ -17,9 +18,26 @@ using base::Result;
 using base::Value;
 using platform::Task;
 
+// As the server has it too, which learns of it only when the files are stored.
+bool is_site_name(std::string_view name) noexcept {
+  constexpr std::size_t kMostChars = 64;
+  const auto is_alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !name.empty() && name.size() <= kMostChars && is_alphanumeric(name.front()) &&
+         std::ranges::all_of(
+             name, [&](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
+}
+
 bool is_directory(const std::string& path) {
   const auto facts = platform::posix::target_facts(path);
   return facts && facts->kind == platform::posix::FileKind::Directory;
+}
+
+// `'public' is no directory here`, of what was taken for a name for that reason.
+std::string no_directory(const std::string& path) {
+  const bool is_there = platform::posix::target_facts(path).has_value();
+  return "'" + config::printable(path) + "' is " + (is_there ? "a file" : "no directory") + " here";
 }
 
 std::string number_at(const Value& document, std::string_view key) {
@@ -40,20 +58,18 @@ std::string site_line(const Session& session, const Value& site) {
   return line + "\n";
 }
 
-// What the server says of the site is about the site; anything else about where it was asked.
-void complain(Session* session, const std::string& site, const base::Error& error) {
-  const bool is_elsewhere = error.code == base::Code::UpstreamFail ||
-                            error.code == base::Code::Unauthorized ||
-                            error.message.contains("no such route");
-  if (is_elsewhere) return session->complain_of_admin(error);
-  session->complain(site, error);
-}
-
 Task<int> run_add(Session* session, const AddSite* what, std::string target) {
   const Value document(Value::Map{{"site", what->site}, {"target", target}});
   const auto text = co_await session->admin().post_json("/admin/sites", base::print_json(document));
   if (!text) {
-    complain(session, what->site, text.error());
+    base::Error error = text.error();
+    const bool is_unknown =
+        error.code == base::Code::NotFound && error.message == "there is no such name";
+    // A folder whose name was mistyped looks like that.
+    if (is_unknown && !is_directory(what->target)) {
+      error.message = no_directory(what->target) + ", and the server has no such name";
+    }
+    session->complain_of_admin(what->site, error);
     co_return session->exit_code();
   }
   const auto site = base::parse_json(*text);
@@ -86,7 +102,7 @@ Task<int> run_remove(Session* session, const std::string* site) {
   const auto text =
       co_await session->admin().delete_json("/admin/sites/" + catalog::encode_in_path(*site));
   if (!text) {
-    complain(session, *site, text.error());
+    session->complain_of_admin(*site, text.error());
   } else {
     session->print(*site + "  removed\n");
   }
@@ -96,6 +112,11 @@ Task<int> run_remove(Session* session, const std::string* site) {
 }  // namespace
 
 int add_site(const ClientOptions& options, const AddSite& what) {
+  if (!is_site_name(what.site)) {
+    return bad_usage("site add: '" + config::printable(what.site) +
+                     "' cannot be in URLs: a site is called [A-Za-z0-9][A-Za-z0-9._-]*, with at "
+                     "most 64 characters");
+  }
   std::string target = what.target;
   if (is_directory(what.target)) {
     auto name =
@@ -107,8 +128,8 @@ int add_site(const ClientOptions& options, const AddSite& what) {
     if (put != kExitClean) return put;
     target = tree.name.text();
   } else if (const auto key = catalog::parse_key(what.target); !key) {
-    return bad_usage("site add: '" + config::printable(what.target) +
-                     "' is no directory here, and no name or address: " + key.error().message);
+    return bad_usage("site add: " + no_directory(what.target) +
+                     ", and no name or address: " + key.error().message);
   } else if (what.name) {
     return bad_usage("site add: --name is for a directory, and '" + config::printable(what.target) +
                      "' is none");

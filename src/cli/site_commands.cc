@@ -16,7 +16,8 @@ constexpr std::uint16_t kEdgePort = 8084;  // where `ron edge` listens by itself
 constexpr const char* kSiteHelp =
     "The server is --url, else RON_URL, else http://127.0.0.1:8080 (ron up) or, if nobody listens\n"
     "there, port 8084 (ron edge). The token is the one in --token FILE, else RON_TOKEN, else\n"
-    "keys/admin.token of the data directory; it needs edge:admin, and listing needs none.\n";
+    "keys/admin.token of the data directory; it needs edge:admin, for a directory storage:write\n"
+    "and index:write as well, and listing needs none.\n";
 
 struct SiteFlags {
   SiteFlags() { client.service_port = kEdgePort; }
@@ -78,7 +79,8 @@ void add_add(CLI::App& group, Action& chosen) {
       ->type_name("DIR|NAME|ADDR")
       ->required();
   command->add_option("--name", flags->name, "What a directory is put under, default sites/SITE")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(not_empty);
   declare_admin_flag(*command, flags->client);
   command->footer(
       std::string(
@@ -89,7 +91,11 @@ void add_add(CLI::App& group, Action& chosen) {
           "For\n"
           "directories there is index.html, for what is missing 404.html, and stored FILE.br, "
           "FILE.zst\n"
-          "and FILE.gz are sent to those who take them. The site is kept until ron site rm.\n\n") +
+          "and FILE.gz are sent to those who take them. The site is kept until ron site rm.\n"
+          "Everything in the directory is published, also what begins with a dot; a server's data\n"
+          "directory in it is refused. A ron edge by itself stores nothing: put the directory at "
+          "its\n"
+          "origin (ron put DIR --name NAME --url ORIGIN), and add the NAME.\n\n") +
       kSiteHelp + kAdminHelp +
       "\nExamples:\n"
       "  ron site add docs ./public\n"

@@ -107,7 +107,7 @@ Task<Result<std::string>> all_text(Session* session, std::string first) {
 Task<int> stat_once(Session* session, StatForm form) {
   const auto stats = co_await session->admin().get_json(std::string(kStats));
   if (!stats) {
-    session->complain_of_admin(stats.error());
+    session->complain_of_admin("", stats.error());
     co_return session->exit_code();
   }
   Result<std::string> text = *stats + "\n";

@@ -107,13 +107,23 @@ class NamedPut {
     const auto facts = co_await look(what_.path);
     if (!facts) co_return fail(facts.error());
     const auto current = co_await find_name(&session_, {what_.name, std::nullopt});
-    if (!current) co_return fail(current.error());
+    if (!current) co_return fail(where_to_put(current.error()));
     current_ = *current;
     if (current_ && what_.if_version && current_->version != *what_.if_version) {
       co_return fail(skew(*what_.if_version, current_->version));
     }
     if (facts->is_directory) co_return co_await put_tree();
     co_return co_await put_object(facts->is_file);
+  }
+
+  // An edge by itself has neither names nor objects, and another server's are what it shows.
+  [[nodiscard]] base::Error where_to_put(base::Error error) const {
+    if (error.code != Code::NotFound) return error;
+    error.message =
+        "this server stores nothing under names; put it at one that does (--url), for "
+        "an edge its origin, and then: ron site add SITE " +
+        what_.name.text();
+    return error;
   }
 
   Task<Result<Facts>> look(std::string path) {

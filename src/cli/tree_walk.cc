@@ -1,11 +1,18 @@
 #include "cli/tree_walk.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
+
+#include "auth/keyring.h"
+#include "config/value.h"
+#include "platform/posix/files.h"
 
 namespace ron::cli {
 namespace {
 
 using platform::posix::FileKind;
+using platform::posix::LocalEntry;
 using Kind = WalkedFile::Kind;
 
 WalkedFile failed(std::string shown, base::Error error) {
@@ -34,6 +41,47 @@ base::Result<Target> target_of(const std::string& path) {
   return Target{*real, facts->kind};
 }
 
+bool is_root_key(const std::string& path) {
+  const auto text = platform::posix::read_small_file(path, auth::kMaxKeyFileBytes);
+  return text && auth::parse_key_file(*text);
+}
+
+// Whoever puts a whole folder does not mean the data directory that a server has made in it, nor a
+// token or a key it was told to use there: what is put may be read by everybody.
+base::Result<void> check_no_secrets(const std::string& directory,
+                                    const std::vector<LocalEntry>& entries) {
+  const auto has = [&entries](std::string_view name) {
+    return std::ranges::find(entries, name, &LocalEntry::name) != entries.end();
+  };
+  if (has("keys") && platform::posix::file_facts(below(directory, "keys/admin.token"))) {
+    return base::fail(base::Code::NotAllowed,
+                      "it is the data directory of a server, with its keys; move it out of the "
+                      "folder, or put a folder that it is not in");
+  }
+  if (has("admin.token")) {
+    return base::fail(base::Code::NotAllowed,
+                      "the admin token of a server is in it; move admin.token out of the folder, "
+                      "or put a folder that it is not in");
+  }
+  for (const LocalEntry& entry : entries) {
+    if (!entry.name.ends_with(".key") || entry.kind != FileKind::Regular) continue;
+    if (!is_root_key(below(directory, entry.name))) continue;
+    return base::fail(base::Code::NotAllowed, "a root key of a server is in it; move " +
+                                                  config::printable(entry.name) +
+                                                  " out of the folder, or put a folder that it is "
+                                                  "not in");
+  }
+  return {};
+}
+
+base::Result<std::vector<LocalEntry>> list_public(const std::string& directory) {
+  auto entries = platform::posix::list_local(directory);
+  if (!entries) return entries;
+  const auto is_fine = check_no_secrets(directory, *entries);
+  if (!is_fine) return base::fail(is_fine.error());
+  return entries;
+}
+
 }  // namespace
 
 platform::Task<std::optional<WalkedFile>> TreeWalk::next() {
@@ -46,7 +94,7 @@ platform::Task<std::optional<WalkedFile>> TreeWalk::next() {
       levels_.pop_back();
       continue;
     } else {
-      const platform::posix::LocalEntry& entry = level.entries[level.at++];
+      const LocalEntry& entry = level.entries[level.at++];
       std::string path = below(level.path, entry.name);
       std::string shown = below(level.shown, entry.name);
       std::string relative =
@@ -86,7 +134,7 @@ platform::Task<std::optional<WalkedFile>> TreeWalk::next_argument(std::string ar
 // The directory's first file comes with a later call.
 platform::Task<std::optional<WalkedFile>> TreeWalk::enter(std::string path, std::string shown,
                                                           std::string relative) {
-  auto entries = co_await session_.off_loop([path] { return platform::posix::list_local(path); });
+  auto entries = co_await session_.off_loop([path] { return list_public(path); });
   if (!entries) co_return failed(std::move(shown), std::move(entries.error()));
   if (entries->empty() && find_ == Find::Everything && !relative.empty()) {
     co_return WalkedFile{Kind::EmptyDirectory, std::move(shown), std::move(path), {}, {},

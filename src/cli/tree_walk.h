@@ -2,7 +2,7 @@
 // depth first with their names sorted. Holds the names of the directories it is in, not of the
 // whole tree. Links given as arguments are followed, and what is neither file nor directory is read
 // as a stream; in directories both are skipped, but links are not where a tree is to be kept as it
-// is.
+// is. A directory with the keys or the admin token of a server fails as a whole.
 #pragma once
 
 #include <cstdint>

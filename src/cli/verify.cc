@@ -86,7 +86,7 @@ Task<int> verify_all(Session* session) {
   ObjectPages pages(*session);
   for (;;) {
     const auto page = co_await pages.next();
-    if (!page) session->complain_of_admin(page.error());
+    if (!page) session->complain_of_admin("", page.error());
     if (!page || page->empty()) break;
     for (const base::ObjectId& id : *page) co_await verify.add(id);
   }

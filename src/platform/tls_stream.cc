@@ -12,6 +12,8 @@
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>
 
+#include "platform/tls_details.h"
+
 namespace ron::platform {
 
 std::string openssl_error() {
@@ -216,9 +218,11 @@ void TlsStream::shutdown_write() noexcept {
 
 base::Error TlsStream::disagreement() const {
   const long verdict = SSL_get_verify_result(ssl_.get());
-  const std::string why =
-      verdict != X509_V_OK ? X509_verify_cert_error_string(verdict) : openssl_error();
-  return {base::Code::UpstreamFail, "TLS with " + inner_->peer().text() + ": " + why};
+  const std::string with = "TLS with " + inner_->peer().text() + ": ";
+  if (verdict == X509_V_OK) return {base::Code::UpstreamFail, with + openssl_error()};
+  const std::string why = X509_verify_cert_error_string(verdict);
+  return base::Error(base::Code::UpstreamFail, with + why)
+      .with(std::string(kCertificateDetail), why);
 }
 
 Task<base::Result<>> TlsStream::handshake(TimePoint deadline) {

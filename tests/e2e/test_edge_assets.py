@@ -363,7 +363,7 @@ class Operators(LiveCase):
 
     def test_purge(self):
         server = self.live()
-        for path in ("/a/1", "/a/2", "/b/1"):
+        for path in ("/a/1", "/a/2", "/b/1", "/bc"):
             self.origin.say(path, Resource(path.encode(), DAY))
             self.filled(server, path, cache="miss")
             self.filled(server, path, cache="hit")
@@ -375,8 +375,13 @@ class Operators(LiveCase):
         self.filled(server, "/a/1", cache="miss")
         self.filled(server, "/a/2", cache="miss")
         self.filled(server, "/b/1", cache="hit")
-        self.assertEqual(self.purge(server, {"all": True}).json()["purged"], 3)
-        for path in ("/a/1", "/a/2", "/b/1"):
+        # Whole hosts and segments.
+        part = self.origin.url("")[:-1]
+        self.assertEqual(self.purge(server, {"prefix": part}).json()["purged"], 0, part)
+        self.assertEqual(self.purge(server, {"prefix": self.origin.url("/b")}).json()["purged"], 1)
+        self.filled(server, "/b/1", cache="miss")
+        self.assertEqual(self.purge(server, {"all": True}).json()["purged"], 4)
+        for path in ("/a/1", "/a/2", "/b/1", "/bc"):
             self.filled(server, path, cache="miss")
         self.assertEqual(self.purge(server, {"url": self.origin.url("/none")}).json()["purged"], 0)
         server.wait_log("purged")
@@ -392,7 +397,8 @@ class Operators(LiveCase):
 
     def test_malformed_purges(self):
         server = self.live()
-        for body in (b"", b"{", {}, [], {"url": 1}, {"what": "x"}, {"url": "nonsense"}):
+        for body in (b"", b"{", {}, [], {"url": 1}, {"what": "x"}, {"url": "nonsense"},
+                     {"prefix": "localhost"}, {"prefix": self.origin.url("/a?b")}):
             self.refused(self.purge(server, body), 400, "Malformed")
 
     def test_the_cache_as_operators_see_it(self):

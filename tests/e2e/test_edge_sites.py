@@ -60,9 +60,9 @@ class Server(service_case.Server):
     def sites(self):
         return {each["site"]: each for each in self.fetch("/edge/sites").json()["sites"]}
 
-    def ron(self, *words):
+    def ron(self, *words, **more):
         """`ron` as its operator calls it."""
-        return ron.run_ron(*map(str, words), env={
+        return ron.run_ron(*map(str, words), **more, env={
             "RON_URL": self.url, "RON_ADMIN_URL": self.admin_url, "RON_TOKEN": self.token})
 
 
@@ -120,21 +120,73 @@ class Newcomer(Case):
         self.refused(server.fetch("/edge/sites/home/"), 404, "NotFound")
         self.assertEqual(self.done(server.ron("site", "ls")), "")
 
+    def test_the_keys_of_a_server_are_not_published(self):
+        server = self.start()
+        self.write("project/index.html", "<h1>Hello</h1>")
+        self.write("project/.well-known/security.txt", "dots are published")
+        self.write("project/keys/piano.key", "another kind of key")
+        own = self.work / "project/ron-data"
+        other = Server(str(own), "edge")
+        other.close()
+        self.assertTrue((own / "keys/admin.token").is_file())
+        told = "the data directory of a server, with its keys; move it out of the folder"
+        for folder in (self.work / "project", own, str(own) + "/"):
+            for words in (("site", "add", "home", folder), ("put", folder),
+                          ("put", folder, "--name", "sites/home")):
+                with self.subTest(words=words):
+                    code, _, err = server.ron(*words)
+                    self.assertEqual(code, 1, err)
+                    self.assertIn(told, err)
+                    self.assertIn("project/ron-data", err)
+        token = (own / "keys/admin.token").read_bytes()
+        for folder in (own / "keys", self.work / "beside"):
+            self.write(folder / "admin.token", token)
+            code, _, err = server.ron("put", folder, "--name", "sites/home")
+            self.assertEqual(code, 1, err)
+            self.assertIn("the admin token of a server is in it", err)
+        key = next((own / "keys").glob("*.key")).read_bytes()
+        self.write("secrets/of/root.key", key)
+        code, _, err = server.ron("put", self.work / "secrets", "--name", "sites/home")
+        self.assertEqual(code, 1, err)
+        self.assertIn("secrets/of: a root key of a server is in it; move root.key out", err)
+        for secret in (token, key):
+            self.assertEqual(server.fetch("/o/" + ron.b3(secret)).status, 404)
+        self.refused(server.fetch("/names/sites/home"), 404, "NotFound")
+        self.assertEqual(server.sites(), {})
+        shutil.rmtree(own)
+        self.done(server.ron("site", "add", "--quiet", "home", self.work / "project"))
+        self.assertEqual(server.fetch("/edge/sites/home/.well-known/security.txt").status, 200)
+
     def test_what_ron_site_refuses(self):
         server = self.start()
         self.write("public/index.html", "x")
+        self.write("a.page", "x")
         for words, code, says in (
-                (("add", "home", "no/such/name"), 1, "there is no such name (NotFound"),
+                (("add", "home", "pubilc"), 1,
+                 "home: 'pubilc' is no directory here, and the server has no such name (NotFound"),
+                (("add", "home", "no/such/name@1"), 1,
+                 "'no/such/name@1' is no directory here, and the server has no such name"),
+                (("add", "home", ron.b3(b"no object")), 1, "(NotFound"),
+                (("add", "home", "a.page"), 1,
+                 "home: 'a.page' is a file here, and the server has no such name (NotFound"),
+                (("add", "home", self.work / "a.page"), 2, "is a file here, and no name or address"),
                 (("add", "home", "Neither Nor"), 2, "is no directory here, and no name"),
                 (("add", "home", "docs", "--name", "x"), 2, "--name is for a directory"),
                 (("add", "home", self.work / "public", "--name", "X"), 2, "--name: "),
-                (("add", "Grüße", "docs"), 1, "a site is called"),
+                (("add", "home", self.work / "public", "--name", ""), 2, "--name: it is empty"),
+                (("add", "Grüße", "docs"), 2, "a site is called"),
+                (("add", "my site", self.work / "public"), 2, "'my site' cannot be in URLs: a site"),
+                (("add", "", self.work / "public"), 2, "'' cannot be in URLs: a site"),
+                (("add", "a" * 65, self.work / "public"), 2, "with at most 64 characters"),
                 (("rm", "home"), 1, "home: there is no such site")):
             with self.subTest(words=words):
-                got, out, err = server.ron("site", *words)
+                got, out, err = server.ron("site", *words, cwd=self.work)
                 self.assertEqual((got, out), (code, ""), err)
                 self.assertIn(says, err)
                 self.assertEqual(err.count("\n"), 1)
+        # Nothing was stored before it was refused.
+        self.refused(server.fetch("/names/sites/my%20site"), 404, "NotFound")
+        self.assertEqual(server.fetch("/o/" + ron.b3(b"x")).status, 404)
         got, out, err = ron.run_ron("site", "add", "home", "docs", env={
             "RON_URL": server.url, "RON_ADMIN_URL": server.admin_url, "RON_TOKEN": ""})
         self.assertEqual((got, out), (1, ""))
@@ -676,15 +728,32 @@ class Alone(Case):
         files[ron.b3(b"true")] = b"true"
         self.assertEqual(edge.fetch("/edge/sites/s/a.txt").body, b"true")
 
+    def test_a_folder_is_put_at_its_origin(self):
+        origin = self.start()
+        edge = self.edge({"origin": origin.url})
+        for number in range(20):
+            self.write(f"public/{number}.html", f"page {number}")
+        code, out, err = edge.ron("site", "add", "home", self.work / "public")
+        self.assertEqual((code, out), (1, ""))
+        self.assertRegex(err, r"\Aron put: sites/home: this server stores nothing under names; put it "
+                         r"at one that does \(--url\), for an edge its origin, and then: ron site add "
+                         r"SITE sites/home \(NotFound, corr \w+\)\n\Z")
+        # As it says.
+        self.done(origin.ron("put", "--quiet", self.work / "public", "--name", "sites/home"))
+        self.done(edge.ron("site", "add", "home", "sites/home"))
+        self.assertEqual(edge.fetch("/edge/sites/home/7.html").body, b"page 7")
+
     def test_without_an_origin_sites_are_unavailable(self):
         edge = self.edge()
-        self.assertEqual(edge.readyz().json()["missing"], [])
+        # Workers may still be starting.
+        ron.wait_until("nothing is missed", lambda: edge.readyz().json()["missing"] == [])
         details = edge.add("s", "web/site")
         self.refused(details, 503, "Degraded")
         self.assertIn("edge.origin", details.json()["error"]["message"])
         edge = self.edge({"sites": '[{name = "s", target = "web/site"}]'})
         self.refused(edge.fetch("/edge/sites/s/"), 503, "Degraded")
-        self.assertEqual(edge.readyz().json()["missing"], ["edge.origin"])
+        ron.wait_until("the origin is missed",
+                       lambda: edge.readyz().json()["missing"] == ["edge.origin"])
         self.assertEqual(edge.sites()["s"]["state"], "unavailable")
 
     def test_an_origin_that_is_away_when_it_starts(self):
@@ -695,11 +764,24 @@ class Alone(Case):
                           "sites": '[{name = "s", target = "web/site"}]'})
         self.assertLess(time.monotonic() - began, 30 * ron.SLOW)
         self.refused(edge.fetch("/edge/sites/s/"), 503, "Degraded")
+        edge.wait_log("site failed", subject="s")
+
+        def misses(*what):
+            state = edge.readyz().json()
+            return (state["missing"] == list(what) and state["degraded"] == bool(what)
+                    and state["ready"] and state["write_ready"])
+
+        silent = "sites: the origin does not answer"
+        ron.wait_until("the origin is missed", lambda: misses(silent))
         self.write("w/index.html", "one")
         origin = self.start(bind=f"127.0.0.1:{port}")
         self.put(origin, "w", "web/site")
         ron.wait_until("the site is shown", lambda: edge.fetch("/edge/sites/s/").body == b"one",
                        timeout=60)
+        ron.wait_until("nothing is missed", misses)
+        origin.stop()
+        ron.wait_until("the origin is missed again", lambda: misses(silent), timeout=60)
+        self.assertEqual(edge.fetch("/edge/sites/s/").body, b"one")
 
 
 if __name__ == "__main__":

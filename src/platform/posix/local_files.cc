@@ -167,6 +167,13 @@ base::Result<std::string> real_path(const std::string& path) {
   return std::string(resolved.get());
 }
 
+bool is_same_file(const std::string& path, const std::string& other) noexcept {
+  struct stat one{};
+  struct stat two{};
+  return stat(path.c_str(), &one) == 0 && stat(other.c_str(), &two) == 0 &&
+         one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
 base::Result<std::vector<LocalEntry>> list_local(const std::string& path) {
   const std::unique_ptr<DIR, CloseDirectory> directory(opendir(path.c_str()));
   if (directory == nullptr) return failed("cannot list", path);

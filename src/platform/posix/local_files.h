@@ -40,6 +40,9 @@ base::Result<std::string> read_link(const std::string& path);
 // Absolute, without links; the file must be there.
 base::Result<std::string> real_path(const std::string& path);
 
+// Whether both lead to one file, by whatever names and links; false if one leads nowhere.
+[[nodiscard]] bool is_same_file(const std::string& path, const std::string& other) noexcept;
+
 struct LocalEntry {
   std::string name;
   FileKind kind = FileKind::Other;

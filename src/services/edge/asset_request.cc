@@ -72,12 +72,10 @@ Result<AssetRequest> read_asset_request(const http::Request& request) {
   return wanted;
 }
 
-Result<std::string> canonical_url(std::string_view url) {
+Result<OriginUrl> parse_url(std::string_view url) {
   const auto parts = url.starts_with(kScheme) ? split(url.substr(kScheme.size())) : std::nullopt;
   if (!parts) return base::fail(base::Code::Malformed, "the URL is https://HOST/PATH");
-  const Result<OriginUrl> origin = parse_origin(parts->host_port, parts->target);
-  if (!origin) return base::fail(origin.error());
-  return origin->text();
+  return parse_origin(parts->host_port, parts->target);
 }
 
 FetchRequest fetch_request(const AssetRequest& wanted, const http::Request& request) {
@@ -86,7 +84,8 @@ FetchRequest fetch_request(const AssetRequest& wanted, const http::Request& requ
           .accept = wanted.preferences.accept,
           .accept_language = wanted.preferences.accept_language,
           .token = request.token,
-          .corr_id = request.corr_id};
+          .corr_id = request.corr_id,
+          .waits_until = request.deadline};
 }
 
 }  // namespace ron::edge

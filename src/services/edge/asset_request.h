@@ -22,8 +22,8 @@ struct AssetRequest {
 // Of `/edge/assets/{host}/{path...}?query`. Malformed for what two readers could take differently.
 base::Result<AssetRequest> read_asset_request(const http::Request& request);
 
-// The key of `https://host[:port]/path?query`. Malformed.
-base::Result<std::string> canonical_url(std::string_view url);
+// `https://host[:port]/path?query`, whose text is the key. Malformed.
+base::Result<OriginUrl> parse_url(std::string_view url);
 
 FetchRequest fetch_request(const AssetRequest& wanted, const http::Request& request);
 

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/rfc3339.h"
+#include "services/edge/asset_request.h"
+#include "services/edge/egress.h"
 #include "services/edge/routes.h"
 #include "services/kit/documents.h"
 #include "services/kit/handlers.h"
@@ -22,7 +24,14 @@ using http::Response;
 using kit::refuse;
 using platform::Task;
 
+constexpr std::string_view kScheme = "https://";
+
 Task<Response> get_asset(Core* core, Request* request) { return core->assets().get(request); }
+
+Task<Response> get_host(Core*, Request* request) {
+  co_return refuse(
+      *request, {Code::NotFound, "ask for /edge/assets/HOST/PATH; a host alone ends in a slash"});
+}
 
 // What a purge is about: exactly one of `url`, `prefix` and `all`.
 struct PurgeOrder {
@@ -30,23 +39,37 @@ struct PurgeOrder {
   std::function<bool(const Asset&)> is_one;
 };
 
+Result<PurgeOrder> purge_of_url(const std::string& text) {
+  const Result<OriginUrl> url = parse_url(text);
+  if (!url) return base::fail(url.error());
+  return PurgeOrder{url->text(),
+                    [key = url->text()](const Asset& asset) { return asset.facts.url == key; }};
+}
+
+// A whole host, and a path in whole segments, as in edge.allow. All URLs are looked at under a
+// lock: those of other hosts are not taken apart.
+Result<PurgeOrder> purge_of_prefix(const std::string& text) {
+  if (!text.starts_with(kScheme)) {
+    return base::fail(Code::Malformed, "a prefix begins with https://");
+  }
+  const std::string_view entry = std::string_view(text).substr(kScheme.size());
+  const Result<OriginUrl> host = parse_origin(entry.substr(0, entry.find('/')), "/");
+  const Result<AllowedOrigin> prefix = AllowedOrigin::parse(entry);
+  if (!host || !prefix) {
+    return base::fail(Code::Malformed, "a prefix is https://HOST or https://HOST/PATH");
+  }
+  auto is_one = [root = host->text(), prefix = *prefix](const Asset& asset) {
+    if (!asset.facts.url.starts_with(root)) return false;
+    const Result<OriginUrl> url = parse_url(asset.facts.url);
+    return url && prefix.covers(*url);
+  };
+  return PurgeOrder{text, std::move(is_one)};
+}
+
 Result<PurgeOrder> purge_of_text(std::string_view name, const Value& value) {
   const std::string* const text = value.text();
   if (text == nullptr) return base::fail(Code::Malformed, std::string(name) + " is a text");
-  const bool is_prefix = name == "prefix";
-  std::string subject = *text;
-  if (!is_prefix) {
-    Result<std::string> url = canonical_url(*text);
-    if (!url) return base::fail(std::move(url.error()));
-    subject = std::move(*url);
-  }
-  if (!subject.starts_with("https://")) {
-    return base::fail(Code::Malformed, "a prefix begins with https://");
-  }
-  auto is_one = [subject, is_prefix](const Asset& asset) {
-    return is_prefix ? asset.facts.url.starts_with(subject) : asset.facts.url == subject;
-  };
-  return PurgeOrder{subject, std::move(is_one)};
+  return name == "prefix" ? purge_of_prefix(*text) : purge_of_url(*text);
 }
 
 Result<PurgeOrder> read_purge(const Value& body) {
@@ -118,7 +141,8 @@ Task<Response> show_cache(Core* core, Request* request) {
 
 void add_asset_routes(http::Router& router, Core& core) {
   kit::Routes(router, core)
-      .add(Method::Get, "/edge/assets/{host}/{path...}", Access::read(), get_asset);
+      .add(Method::Get, "/edge/assets/{host}/{path...}", Access::read(), get_asset)
+      .add(Method::Get, "/edge/assets/{host}", Access::read(), get_host);
 }
 
 void add_cache_admin_routes(http::Router& router, Core& core) {

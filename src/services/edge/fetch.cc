@@ -156,6 +156,40 @@ struct Fetcher::Ending {
   base::Duration took;
 };
 
+// A fetch from its first try on. It ends once: with what came of it, or where it is dropped.
+class Fetcher::UnderWay {
+ public:
+  UnderWay(Fetcher& fetcher, const FetchRequest& request, const FetchAttempt& attempt,
+           const OriginUrl& url, platform::TimePoint since)
+      : fetcher_(fetcher), request_(request), attempt_(attempt), url_(url), since_(since) {}
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+  // Without an executor the process is ending, and nobody counts any more.
+  ~UnderWay() {
+    if (is_over_ || platform::Executor::current() == nullptr) return;
+    const bool is_late = request_.waits_until.passed();
+    if (is_late) fetcher_.meters_->timeouts.add();
+    end(is_late ? fail(Code::Timeout, "nobody could wait for it any longer")
+                : fail(Code::Canceled, "nobody waits for it any more"));
+  }
+
+  void end(const Result<Fetched>& result) {
+    is_over_ = true;
+    fetcher_.settle(request_, {.result = &result,
+                               .attempt = &attempt_,
+                               .url = &url_,
+                               .took = platform::Executor::current()->now() - since_});
+  }
+
+ private:
+  Fetcher& fetcher_;
+  const FetchRequest& request_;
+  const FetchAttempt& attempt_;
+  const OriginUrl& url_;
+  const platform::TimePoint since_;
+  bool is_over_ = false;
+};
+
 Fetcher::Fetcher(const EdgeParts& parts)
     : Fetcher(parts, configured_rule(*parts.settings->get())) {}
 
@@ -186,7 +220,8 @@ Result<OriginUrl> Fetcher::admit(const FetchRequest& request, const SettingsPtr&
   Result<OriginUrl> url = parse_origin(request.host_port, request.target);
   if (!url) return url;
   if (!loop.allow_of(config).covers(*url)) {
-    return fail(Error(Code::NotAllowed, "edge.allow does not have " + url->without_query())
+    const std::string also = config->mode == Mode::Offline ? ", and edge.mode is offline" : "";
+    return fail(Error(Code::NotAllowed, "edge.allow does not have " + url->without_query() + also)
                     .with("reason", std::string(reason::kNotAllowed)));
   }
   return url;
@@ -219,6 +254,7 @@ Task<Result<Fetched>> Fetcher::get(FetchRequest request, BodySink* sink, Deadlin
                         .decoders = &loop.decoders,
                         .received_bytes = &meters_->bytes},
                        {.config = config.get(), .allow = allow.get()}, request, *url, *sink);
+  UnderWay under_way(*this, request, attempt, *url, started);
   runtime::Retrier retrier(parts_.topology->meters(), "live_fill", retry_policy(config->fill),
                            retries_, parts_.host.random);
   const auto next_try = [this, &attempt, &config, deadline] {
@@ -229,10 +265,7 @@ Task<Result<Fetched>> Fetcher::get(FetchRequest request, BodySink* sink, Deadlin
   if (!result) {
     result.error().details.emplace_back("tries", std::to_string(attempt.tries()));
   }
-  settle(request, {.result = &result,
-                   .attempt = &attempt,
-                   .url = &*url,
-                   .took = platform::Executor::current()->now() - started});
+  under_way.end(result);
   co_return result;
 }
 

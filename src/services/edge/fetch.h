@@ -3,12 +3,14 @@
 // HTTPS with verification only, to hosts of edge.allow and to addresses that may be connected to
 // (egress.h), and so is every redirect; nothing in mode offline. A try, redirects included, has
 // fill.timeout; one that is late, finds nobody or is told 503 or 504 is repeated up to
-// fill.max_tries in all, as long as the caller's deadline allows. Nothing of the client's goes to
-// an origin but Accept and Accept-Language; Set-Cookie does not come back.
+// fill.max_tries in all, as long as the caller's deadline allows; a certificate that does not
+// verify is no better a moment later. Nothing of the client's goes to an origin but Accept and
+// Accept-Language; Set-Cookie does not come back.
 //
 // Errors carry what the client is told: NotAllowed 403, BodyCap, DecodedCap and DecodedRatio 413,
 // UpstreamFail 502, Timeout 504, Busy 429, Canceled 503; the detail `reason` says more
-// (fetch_attempt.h). Each fetch is counted and audited here.
+// (fetch_attempt.h). Each fetch is counted and audited here, also one that is dropped because
+// nobody waits for it any more: a timeout if that is why.
 //
 // Made on cores[0]; asked on any core of the host, which has connections of its own.
 #pragma once
@@ -59,6 +61,7 @@ struct FetchRequest {
   std::string accept_language{};
   std::string token{};  // whose request it is, for the audit
   base::Ulid corr_id{};
+  runtime::Deadline waits_until{};  // that request
 };
 
 struct Fetched {
@@ -131,6 +134,7 @@ class Fetcher final : public Origins {
   struct Loop;
   struct Meters;
   struct Ending;
+  class UnderWay;
 
   Loop& here();
   base::Result<OriginUrl> admit(const FetchRequest& request, const SettingsPtr& config, Loop& loop);

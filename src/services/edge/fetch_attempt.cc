@@ -13,6 +13,7 @@
 #include "http/freshness.h"
 #include "http/http_date.h"
 #include "http/upstream_address.h"
+#include "platform/tls_details.h"
 #include "services/kit/ops_routes.h"
 
 namespace ron::edge {
@@ -53,15 +54,29 @@ bool is_redirect(int status) noexcept {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-// What the client could not do. Nothing of an answer had come: another try may find the origin.
-Tried judge_failure(Error error, const http::SendProgress& progress) {
+bool is_about_certificate(const Error& error) {
+  return std::ranges::any_of(
+      error.details, [](const auto& each) { return each.first == platform::kCertificateDetail; });
+}
+
+// What the client could not do, which knows addresses, and neither names nor [edge]. Nothing of an
+// answer had come: another try may find the origin.
+Tried judge_failure(Error error, const OriginUrl& at, const http::SendProgress& progress) {
   switch (error.code) {
     case Code::Timeout:
       return again(std::move(error).with("reason", std::string(reason::kTimeout)));
     case Code::NotAllowed:
+      error.message =
+          at.authority() + " has no public address, and edge.egress.allow_private is false";
       return final(std::move(error).with("reason", std::string(reason::kAddress)));
     case Code::UpstreamFail:
+      if (is_about_certificate(error)) {
+        error.message =
+            at.authority() + ": " + error.message + "; edge.tls.ca_path says whom to trust";
+        return final(std::move(error).with("reason", std::string(reason::kCertificate)));
+      }
       if (!progress.answered) {
+        error.message = at.authority() + ": " + error.message;
         return again(std::move(error).with("reason", std::string(reason::kConnect)));
       }
       return final(std::move(error).with("reason", std::string(reason::kBroken)));
@@ -139,7 +154,7 @@ Task<Tried> FetchAttempt::run(runtime::Deadline deadline) {
     seen.push_back(at_);
     http::SendProgress progress;
     Result<http::ClientResponse> response = co_await ask(&progress, deadline);
-    if (!response) co_return judge_failure(std::move(response.error()), progress);
+    if (!response) co_return judge_failure(std::move(response.error()), at_, progress);
     const int status = response->status();
     if (is_redirect(status)) {
       Result<OriginUrl> next = next_hop(*response, seen);

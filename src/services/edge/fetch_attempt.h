@@ -23,6 +23,7 @@ namespace reason {
 inline constexpr std::string_view kNotAllowed = "not_allowed";      // edge.allow does not have it
 inline constexpr std::string_view kAddress = "address";             // not one to connect to
 inline constexpr std::string_view kConnect = "connect";             // nobody answered
+inline constexpr std::string_view kCertificate = "certificate";     // nobody to trust
 inline constexpr std::string_view kTimeout = "timeout";             //
 inline constexpr std::string_view kStatus = "status";               // an answer that is of no use
 inline constexpr std::string_view kRedirect = "redirect";           // to nowhere, or to no https

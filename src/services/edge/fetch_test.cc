@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/background.h"
 #include "services/edge/test_origin.h"
 
 namespace ron::edge::test {
@@ -17,7 +18,24 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::Pair;
 
-class FetchTest : public OriginTest {};
+class FetchTest : public OriginTest {
+ protected:
+  static Task<void> leave(Fetcher* fetcher, FetchRequest request, BodySink* sink,
+                          base::Duration after) {
+    const runtime::Background<base::Result<Fetched>> running(
+        fetcher->get(std::move(request), sink, runtime::Deadline()));
+    co_await runtime::sleep_for(after);
+  }
+  // Asks for something that is waited for for 2 s, and leaves.
+  void drop(const Origin& origin, base::Duration after) {
+    const runtime::Deadline until(world_.now() + 2s);
+    const Root leaving(
+        edge_.core(),
+        leave(&*fetcher_, {.host_port = origin.host(), .target = "/a", .waits_until = until},
+              &sink_, after));
+    EXPECT_EQ(world_.run_until([&] { return leaving.done(); }, 10s), sim::Outcome::Done);
+  }
+};
 
 TEST_F(FetchTest, ABodyComesWithTheFieldsThatDescribeIt) {
   Origin& origin = add_origin("a.example");
@@ -235,6 +253,18 @@ TEST_F(FetchTest, NothingIsAskedOffline) {
   EXPECT_TRUE(origin.requests.empty());
 }
 
+TEST_F(FetchTest, EveryRuleThatRefusesIsSaid) {
+  add_origin("other.example");
+  config_.mode = Mode::Offline;
+  start();
+  const FetchRequest request{.host_port = "a.example", .target = "/a"};
+  EXPECT_THAT(run(request).error->message,
+              AllOf(HasSubstr("edge.allow does not have"), HasSubstr("edge.mode is offline")));
+  config_.mode = Mode::Live;
+  settings_->set(std::make_shared<const EdgeConfig>(config_));
+  EXPECT_THAT(run(request).error->message, Not(HasSubstr("offline")));
+}
+
 TEST_F(FetchTest, AReloadChangesWhatIsAllowed) {
   Origin& origin = add_origin("a.example");
   start();
@@ -256,6 +286,8 @@ TEST_F(FetchTest, AddressesThatMayNotBeUsedAreNotConnectedTo) {
     const Outcome out = run({.host_port = std::string(host), .target = "/a"});
     EXPECT_EQ(out.code(), Code::NotAllowed) << host;
     EXPECT_EQ(out.detail("reason"), "address") << host;
+    EXPECT_EQ(out.error->message, std::string(host) + " has no public address, and " +
+                                      "edge.egress.allow_private is false");
   }
   EXPECT_TRUE(origin.requests.empty());
   EXPECT_EQ(rejected("not_allowed"), 5);
@@ -290,8 +322,21 @@ TEST_F(FetchTest, OnlyTheHostItselfMayAnswer) {
   edge_.resolver().set("a.example", {other.address()});
   const Outcome out = run(origin);
   EXPECT_EQ(out.code(), Code::UpstreamFail);
-  EXPECT_THAT(out.error->message, HasSubstr("hostname mismatch"));
+  EXPECT_THAT(out.error->message, AllOf(HasSubstr("a.example: "), HasSubstr("hostname mismatch"),
+                                        HasSubstr("edge.tls.ca_path")));
   EXPECT_TRUE(other.requests.empty());
+}
+
+TEST_F(FetchTest, ACertificateThatDoesNotVerifyIsAskedForOnce) {
+  Origin& origin = add_origin("a.example");
+  Origin& other = add_origin("b.example");
+  start();
+  edge_.resolver().set("a.example", {other.address()});
+  const Outcome out = run(origin);
+  EXPECT_EQ(out.detail("reason"), "certificate");
+  EXPECT_EQ(out.detail("tries"), "1");
+  EXPECT_EQ(retries(), 0);
+  EXPECT_EQ(fills("failed"), 1);
 }
 
 // Redirects.
@@ -457,6 +502,32 @@ TEST_F(FetchTest, EachFetchIsOneEvent) {
   EXPECT_EQ(heard[0].token, "t1");
   EXPECT_EQ(heard[1].kind, EventKind::FillFailed);
   EXPECT_THAT(heard[1].detail, HasSubstr("UpstreamFail: the origin answers 500"));
+}
+
+// Whoever waits leaves at its deadline, or before: the fetch is dropped where it is.
+TEST_F(FetchTest, AFetchThatIsDroppedIsOneEventToo) {
+  Origin& origin = add_origin("a.example");
+  origin.act = hangs();
+  start();
+  struct Case {
+    base::Duration leaves;
+    const char* outcome;
+    const char* says;
+    int timeouts;
+  };
+  for (const Case& each :
+       {Case{2s, "timeout", "Timeout: ", 1}, Case{1s, "failed", "Canceled: ", 1}}) {
+    const std::int64_t before = fills(each.outcome);
+    drop(origin, each.leaves);
+    EXPECT_EQ(fills(each.outcome), before + 1);
+    EXPECT_EQ(timeouts(), each.timeouts);
+    const auto heard = events();
+    ASSERT_EQ(heard.size(), 1U);
+    EXPECT_EQ(heard[0].kind, EventKind::FillFailed);
+    EXPECT_EQ(heard[0].subject, "https://a.example/a");
+    EXPECT_THAT(heard[0].detail, AllOf(HasSubstr(each.says), HasSubstr("1 try, at a.example")));
+  }
+  EXPECT_EQ(fills("timeout") + fills("failed"), 2);
 }
 
 // Each is counted; the audit is told of one in a second, and how many there were.

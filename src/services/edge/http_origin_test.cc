@@ -42,6 +42,11 @@ std::string noise(std::size_t length, std::uint32_t seed) {
   return text;
 }
 
+template <class T>
+std::optional<Code> code_of(const Result<T>& result) {
+  return result ? std::nullopt : std::optional(result.error().code);
+}
+
 // A ron at the node, asked by an edge at the peer.
 class HttpOriginTest : public ServerTest {
  protected:
@@ -135,7 +140,7 @@ TEST_F(HttpOriginTest, SmallAndLargeOnesAreReadWholeAndInRanges) {
       ASSERT_TRUE(part) << part.error().message;
       EXPECT_EQ(*read(*part), text.substr(range.offset, range.length)) << range.offset;
     }
-    EXPECT_EQ(open(id, Range{length, 1}).error().code, Code::RangeNotSatisfiable);
+    EXPECT_EQ(code_of(open(id, Range{length, 1})), Code::RangeNotSatisfiable);
   }
 }
 
@@ -184,8 +189,8 @@ TEST_F(HttpOriginTest, WhatHasAnotherAddressNeverLeaves) {
   for (const std::size_t length : {std::size_t{10}, std::size_t{1'000'000}, kLarge}) {
     const base::ObjectId id = keep(noise(length, 1));
     objects_[id.text()][length / 2] ^= 1;
-    EXPECT_EQ(open(id).error().code, Code::IntegrityFail) << length;
-    EXPECT_EQ(open(id, Range{0, 1}).error().code, Code::IntegrityFail) << length;
+    EXPECT_EQ(code_of(open(id)), Code::IntegrityFail) << length;
+    EXPECT_EQ(code_of(open(id, Range{0, 1})), Code::IntegrityFail) << length;
   }
 }
 
@@ -196,8 +201,8 @@ TEST_F(HttpOriginTest, ALieInALaterPieceEndsIt) {
   auto stream = open(id);
   ASSERT_TRUE(stream);
   objects_[id.text()][6'000'000] ^= 1;
-  EXPECT_EQ(read(*stream).error().code, Code::IntegrityFail);
-  EXPECT_EQ(open(id, Range{6'000'000, 1}).error().code, Code::IntegrityFail);
+  EXPECT_EQ(code_of(read(*stream)), Code::IntegrityFail);
+  EXPECT_EQ(code_of(open(id, Range{6'000'000, 1})), Code::IntegrityFail);
   auto other = open(id, Range{0, 100});
   ASSERT_TRUE(other);
   EXPECT_EQ(*read(*other), text.substr(0, 100));

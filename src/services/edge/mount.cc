@@ -40,6 +40,17 @@ std::string_view name(MountSource source) noexcept {
   return "unknown";
 }
 
+std::string without_directory(std::string text, std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos || slash == 0) return text;
+  const std::string_view directory = path.substr(0, slash + 1);
+  for (std::size_t at = text.find(directory); at != std::string::npos;
+       at = text.find(directory, at)) {
+    text.erase(at, directory.size());
+  }
+  return text;
+}
+
 bool is_pack_name(std::string_view name) noexcept {
   const auto is_fine = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';

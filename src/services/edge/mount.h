@@ -38,6 +38,10 @@ inline constexpr std::size_t kPackNameBytes = 64;
 // Lower-case letters, digits, '.', '_' and '-', not beginning with a dot.
 bool is_pack_name(std::string_view name) noexcept;
 
+// What went wrong with the file of a pack, for whoever asks: without its directory, which is
+// nobody's business. The log has all of it.
+std::string without_directory(std::string text, std::string_view path);
+
 // How long clients may use a tile without asking again: a pack may be replaced under its name, and
 // asking again costs no bytes.
 inline constexpr std::string_view kTileCaching = "public, max-age=300, must-revalidate";
@@ -53,6 +57,10 @@ struct Mount {
     return tile_lines_[is_encoded ? 1 : 0];
   }
   [[nodiscard]] const pack::Info& info() const noexcept { return pack->info(); }
+  [[nodiscard]] base::Error public_error(base::Error error) const {
+    error.message = without_directory(std::move(error.message), order.path);
+    return error;
+  }
 
   const MountOrder order;
   const pack::PackPtr pack;

@@ -60,7 +60,7 @@ Task<http::Response> send_file(MountPtr mount, http::Request* request) {
   }
   auto first = co_await mount->pack->read(
       selection.offset, piece_length(selection.offset, selection.length), request->deadline);
-  if (!first) co_return kit::refuse(*request, first.error());
+  if (!first) co_return kit::refuse(*request, mount->public_error(std::move(first.error())));
   response.body = http::SizedBody{std::make_unique<PackSource>(std::move(mount), selection.offset,
                                                                selection.length, std::move(*first)),
                                   selection.length};

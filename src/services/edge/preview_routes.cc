@@ -23,6 +23,10 @@ Task<Response> get_page(Core* core, Request* request) {
       {.name = name, .format = pack::name(info.format), .tiles = pack::extension(info.type)});
 }
 
+Task<Response> get_root(Core*, Request* request) {
+  co_return kit::refuse(*request, {base::Code::NotFound, "ask for /edge/preview/PACK"});
+}
+
 Task<Response> get_file(Core*, Request* request) {
   co_return preview_file(*request, WebFiles::built_in(), request->params[0]);
 }
@@ -32,6 +36,7 @@ Task<Response> get_file(Core*, Request* request) {
 void add_preview_routes(http::Router& router, Core& core) {
   using auth::Access;
   kit::Routes(router, core)
+      .add(Method::Get, "/edge/preview", Access::read(), get_root)
       .add(Method::Get, "/edge/preview/{pack}", Access::read(), get_page)
       .add(Method::Get, "/edge/preview/-/{file}", Access::read(), get_file);
 }

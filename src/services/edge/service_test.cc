@@ -208,6 +208,29 @@ TEST_F(EdgeService, IsDegradedWhileWorkersAreStartedAgain) {
 }
 
 // In `ron up` it speaks for the whole process: nobody is sent away for it.
+TEST_F(EdgeService, SaysWhatToAskForInstead) {
+  start();
+  for (const auto& [target, says] : std::vector<std::pair<std::string, std::string>>{
+           {"/edge/assets/a.example", "/edge/assets/HOST/PATH"},
+           {"/edge/sites/", "/edge/sites/SITE/"},
+           {"/edge/preview", "/edge/preview/PACK"}}) {
+    const Answer answer = get(target);
+    EXPECT_EQ(answer.status, 404) << target;
+    EXPECT_NE(answer.body.find(says), std::string::npos) << answer.body;
+  }
+}
+
+// All three tries would take longer than the client waits, and so does the first.
+TEST_F(EdgeService, AFillThatOutlivesItsClientIsCountedOnce) {
+  origin_.act = test::hangs();
+  start();
+  EXPECT_EQ(get(kUrl, kPort, {{"Request-Timeout", "2"}}).status, 504);
+  world_.run_for(1s);
+  EXPECT_TRUE(has_metric(R"(edge_fills_total{service="svc-edge",outcome="timeout"} 1)"));
+  EXPECT_TRUE(has_metric(R"(io_timeouts_total{service="svc-edge",op="fill"} 1)"));
+  EXPECT_TRUE(has_metric(R"(edge_rejects_total{service="svc-edge",reason="timeout"} 1)"));
+}
+
 TEST_F(EdgeService, IsReadyWithoutAPackOrASite) {
   start({R"(edge.packs=[{name="world",path="/maps/absent.pmtiles"}])",
          R"(edge.sites=[{name="docs",target="sites/docs"}])"});

@@ -30,6 +30,11 @@ base::Error no_origin() {
           "this process has no index and no storage: set edge.origin to a ron that has"};
 }
 
+// Not what the target is, nor that there is no room for it here.
+bool is_of_origin(Code code) noexcept {
+  return code != Code::NotFound && code != Code::Malformed && code != Code::Quota;
+}
+
 }  // namespace
 
 SiteKeeper::SiteKeeper(SiteKeeperParts parts)
@@ -93,6 +98,8 @@ void SiteKeeper::show(Followed& site, Site next) {
 }
 
 Task<void> SiteKeeper::run(runtime::Shutdown shutdown) {
+  is_heard_ = true;
+  for (EdgeEvent& event : std::exchange(untold_, {})) parts_.edge.events->send(std::move(event));
   runtime::Background<void> changes(take_jobs(shutdown));
   Lanes lanes;
   while (!shutdown.requested()) {
@@ -274,6 +281,7 @@ void SiteKeeper::failed(const std::string& name, Followed& site, base::Error err
   if (is_known) return;
   tell(EventKind::SiteFailed, name, site.target + ": " + error.message, 0);
   Site next = *site.shown;
+  next.is_unanswered = is_of_origin(error.code);
   next.error = std::move(error);
   show(site, std::move(next));
 }
@@ -330,12 +338,17 @@ Task<Result<SiteChange>> SiteKeeper::remove(SiteJob* job) {
 
 void SiteKeeper::tell(EventKind kind, const std::string& site, std::string detail,
                       std::uint64_t bytes, const Operator& by) {
-  parts_.edge.events->send({.kind = kind,
-                            .subject = site,
-                            .detail = std::move(detail),
-                            .bytes = bytes,
-                            .token = by.token,
-                            .corr_id = by.corr_id});
+  EdgeEvent event{.kind = kind,
+                  .subject = site,
+                  .detail = std::move(detail),
+                  .bytes = bytes,
+                  .token = by.token,
+                  .corr_id = by.corr_id};
+  if (is_heard_) {
+    parts_.edge.events->send(std::move(event));
+  } else {
+    untold_.push_back(std::move(event));
+  }
 }
 
 }  // namespace ron::edge

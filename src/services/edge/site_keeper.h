@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "catalog/name.h"
@@ -121,6 +122,9 @@ class SiteKeeper {
   std::uint64_t last_serial_ = 0;
   platform::Event wake_;
   bool has_news_ = true;  // of what is wanted
+  // The auditor starts as this task does: what the first look came to, one for each site, waits.
+  bool is_heard_ = false;
+  std::vector<EdgeEvent> untold_;
   runtime::Semaphore large_manifests_{kLargeManifests};
   platform::FastRandom jitter_;
 };

@@ -232,6 +232,10 @@ Task<Response> get_root(Core* core, Request* request) {
   co_return redirect(*request, **site);
 }
 
+Task<Response> get_no_site(Core*, Request* request) {
+  co_return refuse(*request, {Code::NotFound, "ask for /edge/sites/SITE/, or /edge/sites for all"});
+}
+
 std::string_view state_of(const Site& site) noexcept {
   if (!site.error) return "ready";
   return site.tree ? "stale" : "unavailable";
@@ -287,7 +291,8 @@ void add_site_routes(http::Router& router, Core& core) {
   kit::Routes(router, core)
       .add(Method::Get, "/edge/sites", Access::read(), list_sites)
       .add(Method::Get, "/edge/sites/{site}", Access::read(), get_root)
-      .add(Method::Get, "/edge/sites/{site}/{path...}", Access::read(), get_file);
+      .add(Method::Get, "/edge/sites/{site}/{path...}", Access::read(), get_file)
+      .add(Method::Get, "/edge/sites/{nothing...}", Access::read(), get_no_site);
 }
 
 void add_site_admin_routes(http::Router& router, Core& core) {

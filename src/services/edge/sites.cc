@@ -133,9 +133,18 @@ Task<Result<SiteChange>> Sites::remove(std::string name, Operator by, runtime::D
 }
 
 std::vector<std::string> Sites::missing() const {
-  if (all()->empty()) return {};
+  const std::shared_ptr<const SiteTable> table = all();
+  if (table->empty()) return {};
   if (!origin_) return {"edge.origin"};
   if (!has_looked_.load(std::memory_order_relaxed)) return {"sites"};
+  for (const auto& [name, site] : *table) {
+    if (!site->is_unanswered) continue;
+    const Code code = site->error->code;
+    if (code == Code::UpstreamFail || code == Code::Timeout) {
+      return {"sites: the origin does not answer"};
+    }
+    return {"sites: the origin does not give them: " + std::string(site->error->name())};
+  }
   return {};
 }
 

@@ -41,6 +41,7 @@ struct Site {
   std::uint64_t version = 0;           // of the name; 0 for an address
   std::uint64_t generation = 0;        // of the memory tier: one for each tree
   std::optional<base::Error> error{};  // why this is not what the target is now
+  bool is_unanswered = false;          // that is the origin's fault, and not the target's
 };
 using SitePtr = std::shared_ptr<const Site>;
 using SiteTable = std::map<std::string, SitePtr, std::less<>>;

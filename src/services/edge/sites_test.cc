@@ -131,6 +131,28 @@ TEST_F(EdgeSites, WhatIsShownStaysWhenItsNameFails) {
   EXPECT_FALSE(core_->sites().find("s")->error);
 }
 
+// Readiness says whether the origin answers, and not whether every name is one.
+TEST_F(EdgeSites, AnOriginThatDoesNotAnswerIsMissed) {
+  using Missing = std::vector<std::string>;
+  index_.failure = base::Error(base::Code::UpstreamFail, "nobody is there");
+  start({"edge.sites_refresh=100ms"}, kConfigured);
+  EXPECT_EQ(core_->sites().missing(), Missing{"sites: the origin does not answer"});
+  index_.failure.reset();
+  world_.run_for(31s);
+  EXPECT_EQ(core_->sites().find("s")->error->code, base::Code::NotFound);
+  EXPECT_EQ(core_->sites().missing(), Missing{});
+  set_name("docs", {{"index.html", "one"}});
+  world_.run_for(1s);
+  EXPECT_EQ(core_->sites().missing(), Missing{});
+  index_.failure = base::Error(base::Code::Unauthorized, "who are you");
+  world_.run_for(1s);
+  EXPECT_EQ(core_->sites().missing(),
+            Missing{"sites: the origin does not give them: Unauthorized"});
+  index_.failure.reset();
+  world_.run_for(31s);
+  EXPECT_EQ(core_->sites().missing(), Missing{});
+}
+
 // Requests and switches in all orders: a page, its coding, its tag and its ranges are of one tree.
 TEST_F(EdgeSites, AnswersNeverMixTwoTrees) {
   std::vector<std::string> pages;

@@ -110,7 +110,7 @@ MemoryKey tile_key(const Mount& mount, pack::Zxy at, TileForm form) noexcept {
 Task<Result<kit::RepresentationPtr>> load_tile(TileOrder order) {
   const Mount& mount = *order.mount;
   auto found = co_await mount.pack->tile(order.at, runtime::Deadline::in(kTileTimeout));
-  if (!found) co_return fail(std::move(found.error()));
+  if (!found) co_return fail(mount.public_error(std::move(found.error())));
   if (!*found) co_return mount.no_tile;
   Buffer bytes = std::move((*found)->bytes);
   const http::Coding coding = coding_of((*found)->compression);

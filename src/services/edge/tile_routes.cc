@@ -146,20 +146,6 @@ std::string_view state_of(const MountEntry& entry) noexcept {
   return entry.is_opening() ? "verifying" : "refused";
 }
 
-// Without the directory, which is nobody's business here.
-std::string public_error(const MountEntry& entry) {
-  std::string text = entry.error;
-  const std::string& path = entry.order.path;
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos || slash == 0) return text;
-  const std::string directory = path.substr(0, slash + 1);
-  for (std::size_t at = text.find(directory); at != std::string::npos;
-       at = text.find(directory, at)) {
-    text.erase(at, directory.size());
-  }
-  return text;
-}
-
 void write_info(base::JsonWriter& json, const pack::Info& info, const Mount& mount) {
   const bool is_pmtiles = info.format == pack::Format::Pmtiles;
   json.key("format").value(is_pmtiles ? "pmtiles" : "mbtiles");
@@ -188,7 +174,9 @@ void write_pack(base::JsonWriter& json, std::string_view pack_name, const MountE
   json.begin_object().key("name").value(pack_name).key("state").value(state_of(entry));
   json.key("source").value(name(entry.order.source));
   if (entry.mount) write_info(json, entry.mount->info(), *entry.mount);
-  if (!entry.error.empty()) json.key("error").value(public_error(entry));
+  if (!entry.error.empty()) {
+    json.key("error").value(without_directory(entry.error, entry.order.path));
+  }
   json.end_object();
 }
 

@@ -137,9 +137,13 @@ TEST_F(TileRoutes, WhatDoesNotDecodeIsThePacksFault) {
 
 TEST_F(TileRoutes, AFileThatIsNotWhatItWasIsAnError) {
   start_world();
-  opened("one").failure = base::Error(base::Code::IntegrityFail, "changed");
-  EXPECT_EQ(get("/edge/tiles/world/1/0/0").status, 502);
-  EXPECT_EQ(get("/edge/packs/world.pmtiles").status, 502);
+  opened("one").failure = base::Error(base::Code::IntegrityFail, "/maps/world.pmtiles was changed");
+  for (const char* target : {"/edge/tiles/world/1/0/0", "/edge/packs/world.pmtiles"}) {
+    const auto answer = get(target);
+    EXPECT_EQ(answer.status, 502);
+    EXPECT_NE(answer.body.find("\"world.pmtiles was changed\""), std::string::npos)
+        << "nobody is told where it is: " << answer.body;
+  }
   opened("one").failure.reset();
   EXPECT_EQ(get("/edge/tiles/world/1/0/0").status, 200) << "errors are not remembered";
 }

@@ -185,6 +185,13 @@ RouteConfig to_providers() {
   return route;
 }
 
+// What it asks of origins has its own deadlines: three tries of 5 s, and the waits between them.
+RouteConfig to_edge() {
+  RouteConfig route = to_service("/edge", "edge");
+  route.deadline = std::chrono::seconds(20);
+  return route;
+}
+
 }  // namespace
 
 runtime::BreakerPolicy BreakerConfig::policy() const noexcept {
@@ -197,10 +204,13 @@ runtime::BreakerPolicy BreakerConfig::policy() const noexcept {
 
 const std::vector<RouteConfig>& default_routes() {
   static const std::vector<RouteConfig> routes = {
-      to_service("/o", "storage"),     to_service("/uploads", "storage"),
-      to_service("/resolve", "index"), to_providers(),
-      to_service("/names", "index"),   to_service("/registry", "registry"),
-      to_service("/edge", "edge"),
+      to_service("/o", "storage"),
+      to_service("/uploads", "storage"),
+      to_service("/resolve", "index"),
+      to_providers(),
+      to_service("/names", "index"),
+      to_service("/registry", "registry"),
+      to_edge(),
   };
   return routes;
 }

@@ -119,6 +119,8 @@ TEST(RouteTable, TheDefaultTableIsGood) {
   ASSERT_TRUE(table) << table.error().message;
   EXPECT_EQ(found(*table, "/o/b3:00"), "/o");
   EXPECT_EQ(table->upstreams().size(), 4U);
+  EXPECT_EQ(table->find("/edge/assets/example.org/")->deadline, std::chrono::seconds(20))
+      << "three tries of an origin fit";
 }
 
 }  // namespace
