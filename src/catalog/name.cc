@@ -99,6 +99,16 @@ bool is_below(const Name& name, std::string_view prefix) noexcept {
   return text.starts_with(prefix) && (text.size() == prefix.size() || text[prefix.size()] == '/');
 }
 
+bool is_site_name(std::string_view text) noexcept {
+  constexpr std::size_t kMostChars = 64;
+  const auto is_alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !text.empty() && text.size() <= kMostChars && is_alphanumeric(text.front()) &&
+         std::ranges::all_of(
+             text, [&](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
+}
+
 std::string encode_in_path(std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string encoded;

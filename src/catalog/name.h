@@ -62,6 +62,9 @@ std::string print(const Key& key);
 // The empty prefix covers every name.
 bool is_below(const Name& name, std::string_view prefix) noexcept;
 
+// What a site may be called in URLs: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
+bool is_site_name(std::string_view text) noexcept;
+
 // Percent-encodes all but unreserved characters (RFC 3986 §2.3) and `/`, so that the result can
 // stand in the path of a URL or as the value of a query's parameter.
 std::string encode_in_path(std::string_view text);

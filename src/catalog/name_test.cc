@@ -126,5 +126,15 @@ TEST(Name, ComesBackFromAReference) {
   }));
 }
 
+TEST(SiteName, IsForOneSegmentOfAUrl) {
+  EXPECT_TRUE(is_site_name("docs"));
+  EXPECT_TRUE(is_site_name("2.Docs_a-b"));
+  EXPECT_TRUE(is_site_name(std::string(64, 'a')));
+  for (const std::string_view bad : {"", ".hidden", "-x", "my site", "a/b", "caf\u00e9"}) {
+    EXPECT_FALSE(is_site_name(bad)) << bad;
+  }
+  EXPECT_FALSE(is_site_name(std::string(65, 'a')));
+}
+
 }  // namespace
 }  // namespace ron::catalog

@@ -1,9 +1,9 @@
 #include "cli/site.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/value.h"
+#include "catalog/name.h"
 #include "cli/documents.h"
 #include "cli/exit.h"
 #include "cli/session.h"
@@ -17,17 +17,6 @@ namespace {
 using base::Result;
 using base::Value;
 using platform::Task;
-
-// As the server has it too, which learns of it only when the files are stored.
-bool is_site_name(std::string_view name) noexcept {
-  constexpr std::size_t kMostChars = 64;
-  const auto is_alphanumeric = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  };
-  return !name.empty() && name.size() <= kMostChars && is_alphanumeric(name.front()) &&
-         std::ranges::all_of(
-             name, [&](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
-}
 
 bool is_directory(const std::string& path) {
   const auto facts = platform::posix::target_facts(path);
@@ -112,7 +101,8 @@ Task<int> run_remove(Session* session, const std::string* site) {
 }  // namespace
 
 int add_site(const ClientOptions& options, const AddSite& what) {
-  if (!is_site_name(what.site)) {
+  // The server learns of it only when the files are stored.
+  if (!catalog::is_site_name(what.site)) {
     return bad_usage("site add: '" + config::printable(what.site) +
                      "' cannot be in URLs: a site is called [A-Za-z0-9][A-Za-z0-9._-]*, with at "
                      "most 64 characters");

@@ -153,7 +153,7 @@ void check_allow(const EdgeConfig& config, config::Problems& problems) {
 void check_sites(const EdgeConfig& config, config::Problems& problems) {
   std::set<std::string_view> names;
   for (const SiteConfig& site : config.sites) {
-    if (!is_site_name(site.name)) {
+    if (!catalog::is_site_name(site.name)) {
       problems.add("sites", "'" + site.name + "' is no name: [A-Za-z0-9][A-Za-z0-9._-]*");
     }
     if (!names.insert(site.name).second)
@@ -215,16 +215,6 @@ config::Group<EdgeConfig> keys() {
 }
 
 }  // namespace
-
-bool is_site_name(std::string_view name) noexcept {
-  constexpr std::size_t kMostChars = 64;
-  const auto is_alphanumeric = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  };
-  return !name.empty() && name.size() <= kMostChars && is_alphanumeric(name.front()) &&
-         std::ranges::all_of(
-             name, [&](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
-}
 
 const config::Section<EdgeConfig>& edge_section() {
   static const config::Section<EdgeConfig> section("edge", "svc-edge: sites, maps and live fills",

@@ -75,9 +75,6 @@ struct EdgeConfig : kit::ServiceConfig {
   std::uint64_t debug_fail_workers = 0;  // a seam for tests: 0 in a build without them
 };
 
-// What a site may be called in URLs: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
-bool is_site_name(std::string_view name) noexcept;
-
 const config::Section<EdgeConfig>& edge_section();
 using SettingsPtr = std::shared_ptr<const EdgeConfig>;
 

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "catalog/name.h"
 #include "services/edge/http_origin.h"
 #include "services/edge/site_keeper.h"
 #include "services/edge/wires.h"
@@ -110,7 +111,7 @@ void Sites::hide(const std::string& name) {
 
 Task<Result<SiteChange>> Sites::add(std::string name, std::string target, Operator by,
                                     runtime::Deadline deadline) {
-  if (!is_site_name(name)) {
+  if (!catalog::is_site_name(name)) {
     co_return fail(Code::Malformed,
                    "a site is called [A-Za-z0-9][A-Za-z0-9._-]*, with at most 64 characters");
   }
