@@ -67,6 +67,7 @@ kit::AuthConfig effective_auth(const ServeOptions& options, const config::Config
 struct Prepared {
   std::shared_ptr<const auth::Keyring> keyring;
   bool is_first = true;  // start of this store; in memory each one is
+  bool has_replaced_token = false;
 };
 
 // What a start needs of the disk. Nothing is touched in amnesia mode but what was asked for.
@@ -86,6 +87,7 @@ base::Result<Prepared> prepare_keys(const ServeOptions& options, const config::C
   if (!amnesiac) {
     const auto kept = keep_admin_token(directory, **keyring, host.random, now);
     if (!kept) return fail(kept.error().code, "--data: " + kept.error().message);
+    out.has_replaced_token = *kept;
   }
   if (!options.token_out.empty()) {
     const auto token = mint_admin_token(**keyring, host.random, now);
@@ -331,6 +333,12 @@ int serve(const ServeOptions& options) {
                                        .logs = &logs,
                                        .access = &access});
     process.emplace(options, prepared->is_first, machine, logs, access, services);
+    if (prepared->has_replaced_token) {
+      services.back()->log().info(
+          "the admin token was replaced: the one before was not for any tenant, or not of these "
+          "keys",
+          {{"path", DataDirectory{options.data_dir}.admin_token()}});
+    }
     process->begin();
   });
   machine.run(first);
