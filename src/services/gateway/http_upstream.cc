@@ -17,14 +17,23 @@ namespace {
 using http::iequals;
 using platform::Task;
 
-// The request's body as it comes from the client.
+// The request's body as it comes from the client, counted against what its capability allows: its
+// length need not be known before.
 class ClientBody final : public http::BodySource {
  public:
-  explicit ClientBody(http::BodyReader& body) noexcept : body_(body) {}
-  Task<base::Result<base::ByteView>> next() override { return body_.next_raw(); }
+  explicit ClientBody(const http::Request& request) noexcept : request_(request) {}
+  Task<base::Result<base::ByteView>> next() override {
+    auto piece = co_await request_.body->next_raw();
+    if (!piece) co_return piece;
+    seen_bytes_ += piece->size();
+    const base::Result<void> granted = kit::check_grant(request_, seen_bytes_);
+    if (!granted) co_return base::fail(granted.error());
+    co_return piece;
+  }
 
  private:
-  http::BodyReader& body_;
+  const http::Request& request_;
+  std::uint64_t seen_bytes_ = 0;
 };
 
 // What this server says itself, and what pages may do, which is for the routes to say.
@@ -122,13 +131,15 @@ Task<http::Response> HttpUpstream::forward(Passage* passage) {
                               .target = from.head->target,
                               .host = passage->keep_host ? from.head->host : std::string_view(),
                               .fields = head.fields()};
-  ClientBody streamed(*from.body);
+  ClientBody streamed(from);
   base::Buffer checked;
   base::ByteView checked_view;
   if (from.head->has_body() && from.body->is_encoded()) {
     // What a body decodes to can only be judged when all of it is there.
     auto body = co_await from.body->read_checked();
     if (!body) co_return kit::refuse(from, body.error());
+    const base::Result<void> granted = kit::check_grant(from, body->size());
+    if (!granted) co_return kit::refuse(from, granted.error());
     checked = std::move(*body);
     checked_view = checked.view();
     request.body = {&checked_view, 1};

@@ -132,6 +132,8 @@ Task<Response> announce(Core* core, Request* request) {
   if (!address) co_return refuse(*request, address.error());
   const auto body = co_await request->body->read_all();
   if (!body) co_return refuse(*request, body.error());
+  const Result<void> granted = kit::check_grant(*request, body->size());
+  if (!granted) co_return refuse(*request, granted.error());
   const auto record = catalog::decode_provider_record(body->view());
   if (!record) co_return refuse(*request, record.error());
   if (record->addr != *address) {

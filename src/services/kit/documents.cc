@@ -10,6 +10,7 @@
 #include "http/conditional.h"
 #include "http/field_list.h"
 #include "http/uri.h"
+#include "services/kit/handlers.h"
 
 namespace ron::kit {
 namespace {
@@ -74,6 +75,8 @@ Task<Result<base::Value>> read_document(Request* request) {
   }
   const Result<base::Buffer> body = co_await request->body->read_all();
   if (!body) co_return fail(body.error());
+  const Result<void> granted = check_grant(*request, body->size());
+  if (!granted) co_return fail(granted.error());
   co_return is_cbor ? base::decode_cbor(body->view())
                     : base::parse_json(base::as_text(body->view()));
 }
