@@ -7,6 +7,7 @@
 
 #include "http/metric_names.h"
 #include "http/request_deadline.h"
+#include "platform/client_network.h"
 #include "runtime/metric_names.h"
 
 namespace ron::http {
@@ -77,7 +78,8 @@ base::Result<Ingress::Admission> Ingress::admit_connection(const platform::Endpo
   }
   if (peer.is_unix())
     return admission;  // clients of this machine have no address to tell them apart
-  admission.address = addresses_.try_enter(peer.ip, settings.max_conns_per_ip);
+  admission.address =
+      addresses_.try_enter(platform::client_network(peer), settings.max_conns_per_ip);
   if (!admission.address) {
     rejections.connections_per_ip.add();
     return fail(base::Error(Code::Busy, "this address has all the connections it may have")

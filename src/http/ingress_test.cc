@@ -238,6 +238,25 @@ TEST(Ingress, NewLimitsHoldForTheNextAdmission) {
   EXPECT_FALSE(ingress.admit_connection(peer, settings).has_value());
 }
 
+TEST(Ingress, ANetworkOfIpv6IsOneAddress) {
+  runtime::Meters meters("svc-test");
+  ServerSettings settings = test_settings();
+  settings.max_conns_per_ip = 1;
+  Ingress ingress(meters, settings,
+                  [](Request&, const Route&) -> base::Result<void> { return {}; });
+  const auto enter = [&](std::string_view peer) {
+    return ingress.admit_connection(platform::Endpoint::parse(peer).value(), settings);
+  };
+  const auto first = enter("[2001:db8:1:2::1]:5");
+  EXPECT_TRUE(first);
+  EXPECT_FALSE(enter("[2001:db8:1:2:ffff::9]:5"));
+  EXPECT_TRUE(enter("[2001:db8:1:3::1]:5"));
+  const auto other = enter("192.0.2.1:5");
+  EXPECT_TRUE(other);
+  EXPECT_FALSE(enter("192.0.2.1:6"));
+  EXPECT_TRUE(enter("192.0.2.2:5"));
+}
+
 TEST(AddressCap, CountsEachAddressByItself) {
   AddressCap cap;
   const auto one = platform::Endpoint::parse("10.0.0.1:1")->ip;

@@ -127,8 +127,8 @@ void add_own_keys(config::Group<IndexConfig>& group) {
                               "requests in flight on one route before 429 Busy"));
   group.add(config::count_key("ratelimit.per_ip_rps", &C::per_ip_rps, "0", {.max = "1000000"},
                               Reload::Hot,
-                              "requests per second from one address before 429 RateLimited; 0: no "
-                              "limit of its own"));
+                              "requests per second from one address, or network of 64 bits of "
+                              "IPv6, before 429 RateLimited; 0: no limit of its own"));
   group.add(config::count_key("quotas.names_per_tenant", &C::names_per_tenant, "0",
                               {.max = "1000000000"}, Reload::Hot,
                               "names one tenant may have before 429 Quota; 0: any number"));
