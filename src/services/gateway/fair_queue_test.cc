@@ -46,7 +46,9 @@ struct FairQueueTest : testing::Test {
     workers.push_back(std::make_unique<Running<void>>(cores[0], queue.work(stop)));
     cores.run();
   }
-  TenantPtr use(std::string_view name) { return tenants.use(name, cores[0].now()); }
+  TenantPtr use(std::string_view name) {
+    return tenants.use(TenantId::named(name), cores[0].now());
+  }
   Asked ask(std::string_view name, base::Duration patience = 10s, std::size_t lane = 0) {
     TurnRequest request{.tenant = use(name), .lane = lane, .deadline = cores[0].in(patience)};
     Asked running(new Running<Taken>(cores[0], queue.take(std::move(request))), {&cores[0]});
@@ -422,7 +424,8 @@ struct Storm {
     const std::size_t core = random.below(kCores);
     const std::uint64_t what = random.below(100);
     if (what < 55) {
-      TurnRequest request{.tenant = tenants.use(kNames[random.below(kNames.size())], cores.now()),
+      const TenantId id = TenantId::named(kNames[random.below(kNames.size())]);
+      TurnRequest request{.tenant = tenants.use(id, cores.now()),
                           .lane = random.below(2),
                           .deadline = cores[core].in(std::chrono::milliseconds(random.below(20)))};
       asked.emplace_back(new Running<Taken>(cores[core], queue->take(std::move(request))),

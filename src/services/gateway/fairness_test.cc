@@ -111,7 +111,7 @@ class World {
     co_await until(world->cores_.now() + base::Duration(world->random_.below(spread)));
     for (;;) {
       const TimePoint asked = world->cores_.now();
-      TurnRequest request{.tenant = world->tenants_.use(name, asked),
+      TurnRequest request{.tenant = world->tenants_.use(TenantId::named(name), asked),
                           .deadline = runtime::Deadline(asked + 60s)};
       auto turn = co_await world->queue_->take(std::move(request));
       if (!turn) {
