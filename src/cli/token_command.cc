@@ -99,9 +99,9 @@ void add_mint(CLI::App& group, Action& chosen) {
   command->add_option("--out", flags->out, "Write it there, mode 0600, not to standard output")
       ->type_name("FILE");
   command->footer(
-      "The tenant of a token is fixed when it is minted. attenuate cannot give it one or another\n"
-      "one. Only to a token minted with --any-tenant, such as a server's admin.token, attenuate\n"
-      "--tenant gives a tenant, once; until then it acts for no tenant.\n\n"
+      "The tenant of a token is fixed when it is minted: attenuate cannot add one or change it. A\n"
+      "token minted with --any-tenant, as a server's admin.token is, acts for no tenant until\n"
+      "attenuate --tenant gives it one, which is then fixed as well.\n\n"
       "Examples:\n"
       "  ron token mint --keys keys --scope storage:write --expires 24h\n"
       "  ron token mint --keys keys --scope storage:write,storage:delete --tenant acme \\\n"
