@@ -272,7 +272,8 @@ Task<Result<Fetched>> Fetcher::get(FetchRequest request, BodySink* sink, Deadlin
 Task<Result<Result<Fetched>>> Fetcher::try_once(FetchAttempt* attempt, Deadline deadline) {
   Result<Result<Fetched>> tried = co_await attempt->run(deadline);
   if (!tried && tried.error().code == Code::Timeout) meters_->timeouts.add();
-  co_return tried;
+  if (tried || attempt->may_try_again()) co_return tried;
+  co_return Result<Fetched>(fail(std::move(tried.error())));
 }
 
 void Fetcher::refused(const FetchRequest& request, const Error& error) {

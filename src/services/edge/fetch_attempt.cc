@@ -154,6 +154,7 @@ Task<Tried> FetchAttempt::run(runtime::Deadline deadline) {
     seen.push_back(at_);
     http::SendProgress progress;
     Result<http::ClientResponse> response = co_await ask(&progress, deadline);
+    if (progress.resent) ++resent_;
     if (!response) co_return judge_failure(std::move(response.error()), at_, progress);
     const int status = response->status();
     if (is_redirect(status)) {
@@ -203,6 +204,7 @@ Task<Result<http::ClientResponse>> FetchAttempt::ask(http::SendProgress* progres
   http::ClientRequest request{.target = at_.target,
                               .host = authority,
                               .fields = std::span(fields).first(count),
+                              .may_resend = may_try_again(),
                               .progress = progress};
   to->aim(request);
   requested_ms_ = tools_.clock->unix_ms();
@@ -278,7 +280,7 @@ Fetched FetchAttempt::head_of(const http::ClientResponse& response) const {
   }
   head.requested_ms = requested_ms_;
   head.received_ms = received_ms_;
-  head.tries = tries_;
+  head.tries = tries();
   head.final_url = at_.text();
   return head;
 }
