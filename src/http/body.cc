@@ -107,6 +107,57 @@ platform::Task<WireEnd> BodyReader::tell_to_continue() {
   co_return told;
 }
 
+// Chunks are counted by a copy of the decoder: they are taken apart when somebody reads them.
+bool BodyReader::is_here() const noexcept {
+  if (finished_) return true;
+  const std::string_view pending = wire_.pending();
+  if (!chunked_) return pending.size() >= left_;
+  ChunkedDecoder ahead = chunks_;
+  for (std::string_view rest = pending; !rest.empty();) {
+    const ChunkStep step = ahead.feed(rest);
+    const bool is_over = step.kind == ChunkStep::Kind::End || step.kind == ChunkStep::Kind::Bad;
+    if (is_over) return true;
+    if (step.kind == ChunkStep::Kind::NeedMore) break;
+    rest.remove_prefix(step.consumed);
+  }
+  return false;
+}
+
+bool BodyReader::has_start() const noexcept {
+  return wire_.pending().size() >= ReadBuffer::kBytes || is_here();
+}
+
+bool BodyReader::may_be_large() const noexcept { return chunked_ || left_ > ReadBuffer::kBytes; }
+
+platform::Task<base::Result<>> BodyReader::await_start(base::Duration patience) {
+  const platform::TimePoint latest = runtime::Deadline::in(patience).at();
+  while (!has_start() && !continue_owed_) {
+    const WireEnd end = co_await await_more(latest);
+    const platform::TimePoint now = platform::Executor::current()->now();
+    const bool is_slow = end == WireEnd::TimedOut && now < std::min(more_by_, deadline_.at());
+    if (is_slow) break;
+    timed_out_ = end == WireEnd::TimedOut;
+    if (end != WireEnd::None) co_return fail(wire_error(end));
+  }
+  co_return base::Result<>();
+}
+
+platform::Task<WireEnd> BodyReader::await_more(platform::TimePoint latest) {
+  const platform::TimePoint now = platform::Executor::current()->now();
+  if (more_by_ == platform::kNever || since_ >= Wire::kProgressBytes) {
+    more_by_ = now + (dropping_ ? std::min(kDropPause, read_timeout_) : read_timeout_);
+    since_ = 0;
+  }
+  if (wire_.turn_is_over()) co_await wire_.give_way();
+  const std::size_t before = wire_.pending().size();
+  wire_.watch(std::min({more_by_, deadline_.at(), latest}));
+  WireEnd end = co_await wire_.fill();
+  while (end == WireEnd::Interrupted && !dropping_) end = co_await wire_.fill();
+  wire_.unwatch();
+  if (end == WireEnd::None) since_ += wire_.pending().size() - before;
+  co_return end;
+}
+
 platform::Task<base::Result<base::ByteView>> BodyReader::next_raw() {
   while (!finished_) {
     const base::Result<base::ByteView> piece = take_buffered();
@@ -116,20 +167,9 @@ platform::Task<base::Result<base::ByteView>> BodyReader::next_raw() {
       const WireEnd told = co_await tell_to_continue();
       if (told != WireEnd::None) co_return fail(wire_error(told));
     }
-    const platform::TimePoint now = platform::Executor::current()->now();
-    if (more_by_ == platform::kNever || since_ >= Wire::kProgressBytes) {
-      more_by_ = now + (dropping_ ? std::min(kDropPause, read_timeout_) : read_timeout_);
-      since_ = 0;
-    }
-    if (wire_.turn_is_over()) co_await wire_.give_way();
-    const std::size_t before = wire_.pending().size();
-    wire_.watch(std::min(more_by_, deadline_.at()));
-    WireEnd end = co_await wire_.fill();
-    while (end == WireEnd::Interrupted && !dropping_) end = co_await wire_.fill();
-    wire_.unwatch();
+    const WireEnd end = co_await await_more(platform::kNever);
     timed_out_ = end == WireEnd::TimedOut;
     if (end != WireEnd::None) co_return fail(wire_error(end));
-    since_ += wire_.pending().size() - before;
   }
   co_return base::ByteView();
 }
@@ -143,8 +183,22 @@ bool BodyReader::start_dropping(runtime::Deadline deadline) noexcept {
 }
 
 platform::Task<base::Result<base::Buffer>> BodyReader::read_all() {
-  if (coding_ != Coding::Identity) return read_decoded();
-  return chunked_ ? read_chunked() : read_plain(left_);
+  if (coding_ != Coding::Identity) return watched(read_decoded());
+  return watched(chunked_ ? read_chunked() : read_plain(left_));
+}
+
+BodyReader::Whole BodyReader::watched(Whole reading) {
+  if (watch_ == nullptr || is_here()) return reading;
+  return watch_over(std::move(reading));
+}
+
+BodyReader::Whole BodyReader::watch_over(Whole reading) {
+  watch_->wait_begins();
+  base::Result<base::Buffer> body = co_await reading;
+  if (!body) co_return body;
+  const base::Result<> ended = co_await watch_->wait_ends();
+  if (!ended) co_return fail(ended.error());
+  co_return body;
 }
 
 // A body of known length goes straight into its final place.
@@ -215,6 +269,10 @@ platform::Task<base::Result<base::Buffer>> BodyReader::read_decoded() {
 }
 
 platform::Task<base::Result<base::Buffer>> BodyReader::read_checked() {
+  return watched(read_checked_now());
+}
+
+BodyReader::Whole BodyReader::read_checked_now() {
   base::Result<base::Buffer> encoded = co_await read_encoded();
   if (!encoded || coding_ == Coding::Identity) co_return encoded;
   const base::Result<> checked = co_await decode(encoded->view(), nullptr);

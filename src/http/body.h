@@ -31,6 +31,23 @@ class Wire;
 struct RejectionMeters;
 enum class WireEnd : std::uint8_t;
 
+// Told when a whole body is waited for, by whoever holds something meanwhile that others want.
+class BodyWatch {
+ public:
+  BodyWatch() = default;
+  BodyWatch(const BodyWatch&) = delete;
+  BodyWatch& operator=(const BodyWatch&) = delete;
+
+  // The client is what is waited for, from now on.
+  virtual void wait_begins() noexcept = 0;
+  // The body is there: once this has resolved, its reader goes on. An error is the reader's.
+  // Cancel-safe.
+  virtual platform::Task<base::Result<>> wait_ends() = 0;
+
+ protected:
+  ~BodyWatch() = default;
+};
+
 class BodyReader {
  public:
   BodyReader(Wire& wire, const RequestHead& head, const ServerSettings& settings, Coding coding,
@@ -38,8 +55,19 @@ class BodyReader {
 
   // The request's deadline, once it is known: dribbling a body does not stretch it.
   void set_deadline(runtime::Deadline deadline) noexcept { deadline_ = deadline; }
+  // Null: nobody wants to know. It outlives its use here.
+  void set_watch(BodyWatch* watch) noexcept { watch_ = watch; }
   // The body is handed on to a service with limits of its own: the tighter ones hold.
   void tighten(const BodyLimits& limits) noexcept;
+
+  // As much of the body has arrived as is kept without a reader: all of it, or a buffer full.
+  [[nodiscard]] bool has_start() const noexcept;
+  // There may be more of it than that.
+  [[nodiscard]] bool may_be_large() const noexcept;
+  // Waits for the start, no longer than `patience`, and leaves the bytes where they are. A client
+  // that asked for consent waits for us, so that it is not waited for. Errors as of next_raw().
+  // Cancel-safe.
+  platform::Task<base::Result<>> await_start(base::Duration patience);
 
   // The next piece as it came over the wire; empty at the end. Valid until the next call.
   // Errors: BodyCap, ReadTimeout, Timeout (the deadline), Malformed (also when the peer left
@@ -72,6 +100,15 @@ class BodyReader {
   [[nodiscard]] bool timed_out() const noexcept { return timed_out_; }
 
  private:
+  using Whole = platform::Task<base::Result<base::Buffer>>;
+  // All of the body has arrived.
+  [[nodiscard]] bool is_here() const noexcept;
+  // The watch is told of the reading, if it has to wait.
+  Whole watched(Whole reading);
+  Whole watch_over(Whole reading);
+  Whole read_checked_now();
+  // Waits until more has arrived, or `latest` has passed.
+  platform::Task<WireEnd> await_more(platform::TimePoint latest);
   platform::Task<base::Result<base::Buffer>> read_plain(std::uint64_t length);
   platform::Task<base::Result<base::Buffer>> read_chunked();
   platform::Task<base::Result<base::Buffer>> read_encoded();
@@ -105,6 +142,7 @@ class BodyReader {
   std::size_t since_ = 0;                           // bytes since more_by_ was set
   ChunkedDecoder chunks_;
   runtime::Deadline deadline_;
+  BodyWatch* watch_ = nullptr;
 };
 
 }  // namespace ron::http

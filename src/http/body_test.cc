@@ -65,6 +65,45 @@ std::string length(std::size_t bytes) {
   return "Content-Length: " + std::to_string(bytes) + "\r\n";
 }
 
+// Waits for the start of the body, and reads it when it is told to.
+struct Starting {
+  base::Duration patience = 100ms;
+  std::optional<base::Duration> began;  // when the start was there
+  std::optional<Code> code;
+};
+
+Task<Response> start_first(Request* request, Starting* starting, Seen* seen) {
+  const base::Result<> begun = co_await request->body->await_start(starting->patience);
+  starting->began = since_start(platform::Executor::current()->now());
+  if (!begun) {
+    starting->code = begun.error().code;
+    co_return Response::error(begun.error(), request->corr_id);
+  }
+  co_return co_await whole(request, seen);
+}
+
+// Counts what a reader says of its waiting, and takes its time before it lets it go on.
+class CountingWatch final : public BodyWatch {
+ public:
+  void wait_begins() noexcept override { ++begun; }
+  Task<base::Result<>> wait_ends() override {
+    ++ended;
+    co_await runtime::sleep_for(1s);
+    if (refuses) co_return base::fail(Code::Busy, "no place");
+    co_return base::Result<>();
+  }
+  int begun = 0;
+  int ended = 0;
+  bool refuses = false;
+};
+
+Task<Response> watched(Request* request, CountingWatch* watch, Seen* seen) {
+  request->body->set_watch(watch);
+  Response response = co_await whole(request, seen);
+  request->body->set_watch(nullptr);
+  co_return response;
+}
+
 class BodyReaderTest : public ServerTest {
  protected:
   void SetUp() override {
@@ -72,6 +111,10 @@ class BodyReaderTest : public ServerTest {
     server_->add(Method::Put, "/whole",
                  [this](Request* request) { return whole(request, &seen_); });
     server_->add(Method::Put, "/raw", [this](Request* request) { return raw(request, &seen_); });
+    server_->add(Method::Put, "/start",
+                 [this](Request* request) { return start_first(request, &starting_, &seen_); });
+    server_->add(Method::Put, "/watched",
+                 [this](Request* request) { return watched(request, &watch_, &seen_); });
     start();
     client_ = connect();
   }
@@ -83,6 +126,8 @@ class BodyReaderTest : public ServerTest {
   }
 
   Seen seen_;
+  Starting starting_;
+  CountingWatch watch_;
   std::unique_ptr<RawClient> client_;
 };
 
@@ -105,6 +150,93 @@ TEST_F(BodyReaderTest, ReadsABodyThatArrivesInParts) {
   world_.run_for(4s);
   EXPECT_EQ(client_->ask("def").status, 200);
   EXPECT_EQ(seen_.text, "abcdef");
+}
+
+TEST_F(BodyReaderTest, TheStartOfASmallBodyIsAllOfIt) {
+  starting_.patience = base::Duration::max();
+  client_->send(head("/start", length(6)) + "abc");
+  world_.run_for(4s);
+  EXPECT_FALSE(starting_.began);
+  EXPECT_EQ(client_->ask("def").status, 200);
+  EXPECT_TRUE(starting_.began);
+  EXPECT_EQ(seen_.text, "abcdef") << "it is still there to be read";
+}
+
+TEST_F(BodyReaderTest, TheStartOfALargeBodyIsABufferFull) {
+  const std::string body(40'000, 'b');
+  client_->send(head("/start", length(body.size())) + body.substr(0, 1000));
+  world_.run_for(50ms);
+  EXPECT_FALSE(starting_.began);
+  client_->send(body.substr(1000, 30'000));
+  world_.run_for(10ms);
+  EXPECT_TRUE(starting_.began);
+  EXPECT_EQ(client_->ask(body.substr(31'000)).status, 200);
+  EXPECT_EQ(seen_.text, body);
+}
+
+TEST_F(BodyReaderTest, AStartIsNotWaitedForWithoutPatience) {
+  const base::Duration before = now();
+  client_->send(head("/start", kChunked) + "5\r\nhel");
+  world_.run_for(1s);
+  ASSERT_TRUE(starting_.began);
+  EXPECT_GE(*starting_.began - before, 100ms);
+  EXPECT_LE(*starting_.began - before, 110ms);
+  EXPECT_EQ(client_->ask("lo\r\n0\r\n\r\n").status, 200);
+  EXPECT_EQ(seen_.text, "hello");
+}
+
+TEST_F(BodyReaderTest, TheStartOfShortChunksIsAllOfThem) {
+  starting_.patience = 10s;
+  const base::Duration before = now();
+  EXPECT_EQ(put("/start", kChunked, "5\r\nhello\r\n0\r\n\r\n").status, 200);
+  EXPECT_LE(*starting_.began - before, 10 * kTrip);
+  EXPECT_EQ(seen_.text, "hello");
+}
+
+TEST_F(BodyReaderTest, AStartThatDripsIsUnderTheReadTimeout) {
+  starting_.patience = base::Duration::max();
+  client_->send(head("/start", length(1000)) + "a");
+  for (int i = 0; i < 5; ++i) {
+    world_.run_for(900ms);
+    client_->send("b");
+  }
+  EXPECT_EQ(client_->answer().status, 408);
+  EXPECT_EQ(starting_.code, Code::ReadTimeout);
+}
+
+TEST_F(BodyReaderTest, WhoWaitsForConsentIsNotWaitedFor) {
+  starting_.patience = base::Duration::max();
+  client_->send(head("/start", length(5) + "Expect: 100-continue\r\n"));
+  ASSERT_EQ(world_.run_until([&] { return starting_.began.has_value(); }, 1s), sim::Outcome::Done);
+  EXPECT_EQ(client_->answer().status, 100);
+  EXPECT_EQ(client_->ask("hello").status, 200);
+}
+
+TEST_F(BodyReaderTest, AWatchIsToldOfAWait) {
+  client_->send(head("/watched", length(6)) + "abc");
+  world_.run_for(1s);
+  EXPECT_EQ(watch_.begun, 1);
+  EXPECT_EQ(watch_.ended, 0);
+  client_->send("def");
+  world_.run_for(500ms);
+  EXPECT_EQ(watch_.ended, 1);
+  EXPECT_TRUE(seen_.text.empty()) << "its reader does not go on before the watch says so";
+  EXPECT_EQ(client_->answer().status, 200);
+  EXPECT_EQ(seen_.text, "abcdef");
+}
+
+TEST_F(BodyReaderTest, AWatchHearsNothingOfABodyThatIsThere) {
+  EXPECT_EQ(put("/watched", length(5), "hello").status, 200);
+  EXPECT_EQ(put("/watched", kChunked, "5\r\nhello\r\n0\r\n\r\n").status, 200);
+  EXPECT_EQ(watch_.begun, 0);
+}
+
+TEST_F(BodyReaderTest, WhatAWatchRefusesIsTheReadersError) {
+  watch_.refuses = true;
+  client_->send(head("/watched", length(6)) + "abc");
+  world_.run_for(1s);
+  EXPECT_EQ(client_->ask("def").status, 429);
+  EXPECT_EQ(seen_.code, Code::Busy);
 }
 
 // Decoders take megabytes: clients that take their time hold none, and a crowd waits for its turn.
