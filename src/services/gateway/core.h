@@ -87,6 +87,8 @@ class Core {
 
   [[nodiscard]] Loop& here() noexcept;
   const std::shared_ptr<const Routing>& routing_of(Loop& loop);
+  static bool body_takes_its_time(const Visit& visit) noexcept;
+  static base::Duration answer_within(const Visit& visit) noexcept;
   static runtime::Deadline deadline_of(const Visit& visit);
   static void finish(const Visit& visit, http::Response& response);
   [[nodiscard]] Vitals vitals() const;

@@ -10,6 +10,12 @@ namespace ron::gateway {
 
 using platform::Task;
 
+namespace {
+
+constexpr int kTimeout = 504;
+
+}  // namespace
+
 Task<http::Response> InProcess::forward(Passage* passage) {
   if (target_ == nullptr) {
     co_return kit::refuse(
@@ -21,6 +27,8 @@ Task<http::Response> InProcess::forward(Passage* passage) {
   request->is_secure = scheme_of(*request, *passage->client) == "https";
   request->deadline = request->deadline.sooner(passage->deadline);
   http::Response response = co_await target_->call(request);
+  // What its client broke off says nothing about the service.
+  if (response.status == kTimeout && request->deadline.passed()) co_return response;
   hold_turn(response, std::move(passage->turn));
   co_return response;
 }
