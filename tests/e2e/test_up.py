@@ -201,6 +201,35 @@ class Objects(Up):
         self.assertEqual(code, 0, error)
         return out
 
+    def test_nobody_waits_for_an_upload_that_drips(self):
+        server = self.start(sets={"storage.min_free_bytes": "1MiB", "safety.danger_ok": "true",
+                                  "gateway.upstream.concurrency": "1",
+                                  "gateway.upstream.deadline": "20s", "gateway.read_timeout": "5m",
+                                  "gateway.server.request_deadline": "5m"})
+
+        def tenant(name):
+            return "Authorization", "Bearer " + ron.attenuate(server.token, f"tenant = {name}")
+
+        def put(body):
+            return ron.request("PUT", "/o/" + ron.b3(body), [tenant("dripping")], body)
+
+        server.put(b"polite")
+        drips = []
+        for number in range(4):
+            body = bytes([number]) * 200_000
+            connection = server.connect()
+            self.addCleanup(connection.close)
+            connection.send(put(body)[:-1])
+            drips.append((connection, body))
+        time.sleep(0.3)  # what was sent has arrived, and its requests have asked for their turns
+        for _ in range(10):
+            with server.connect() as connection:
+                response = connection.ask("GET", "/o/" + ron.b3(b"polite"), [tenant("polite")])
+                self.assertEqual((response.status, response.body), (200, b"polite"))
+        for connection, body in drips:
+            connection.send(body[-1:])
+            self.assertIn(connection.read_response().status, (200, 201))
+
     def test_put_and_get_through_it(self):
         server = self.start()
         film = server.home / "film"
