@@ -61,7 +61,7 @@ Result<PurgeOrder> purge_of_prefix(const std::string& text) {
   auto is_one = [root = host->text(), prefix = *prefix](const Asset& asset) {
     if (!asset.facts.url.starts_with(root)) return false;
     const Result<OriginUrl> url = parse_url(asset.facts.url);
-    return url && prefix.covers(*url);
+    return url && prefix.has(*url);
   };
   return PurgeOrder{text, std::move(is_one)};
 }

@@ -219,10 +219,16 @@ Result<OriginUrl> Fetcher::admit(const FetchRequest& request, const SettingsPtr&
                                  Loop& loop) {
   Result<OriginUrl> url = parse_origin(request.host_port, request.target);
   if (!url) return url;
-  if (!loop.allow_of(config).covers(*url)) {
-    const std::string also = config->mode == Mode::Offline ? ", and edge.mode is offline" : "";
-    return fail(Error(Code::NotAllowed, "edge.allow does not have " + url->without_query() + also)
-                    .with("reason", std::string(reason::kNotAllowed)));
+  const AllowList& allow = loop.allow_of(config);
+  if (!allow.covers(*url)) {
+    std::string why = "edge.allow does not have " + url->without_query();
+    if (allow.has(*url)) {
+      why = "servers read " + url->without_query() +
+            " in different ways, so a path prefix of edge.allow does not cover it";
+    }
+    if (config->mode == Mode::Offline) why += ", and edge.mode is offline";
+    return fail(
+        Error(Code::NotAllowed, std::move(why)).with("reason", std::string(reason::kNotAllowed)));
   }
   return url;
 }
