@@ -109,6 +109,12 @@ std::string plural(std::uint32_t tries) {
 
 }  // namespace
 
+bool came_before_asking(const Error& error) noexcept {
+  return std::ranges::any_of(error.details, [](const auto& each) {
+    return each.first == kOriginNotAsked.first && each.second == kOriginNotAsked.second;
+  });
+}
+
 // What a core has of its own.
 struct Fetcher::Loop {
   Loop(platform::Executor& executor, platform::Net& net, http::ClientSettings settings,

@@ -154,7 +154,11 @@ Task<Tried> FetchAttempt::run(runtime::Deadline deadline) {
     seen.push_back(at_);
     http::SendProgress progress;
     Result<http::ClientResponse> response = co_await ask(&progress, deadline);
-    if (!response) co_return judge_failure(std::move(response.error()), at_, progress);
+    if (!response) {
+      const bool is_asked = progress.sent || seen.size() > 1;
+      if (!is_asked) response.error().details.emplace_back(kOriginNotAsked);
+      co_return judge_failure(std::move(response.error()), at_, progress);
+    }
     const int status = response->status();
     if (is_redirect(status)) {
       Result<OriginUrl> next = next_hop(*response, seen);

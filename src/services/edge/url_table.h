@@ -28,7 +28,8 @@ namespace ron::edge {
 
 class UrlTable {
  public:
-  // Of one URL; a further one takes the place of the oldest.
+  // Of one URL; a further one takes the place of the oldest, that of a 404 first. A further 404
+  // takes no other place.
   static constexpr std::size_t kMaxVariants = 8;
   // What an asset takes on disk besides its bytes.
   static constexpr std::uint64_t kRecordBytes = 512;
@@ -57,8 +58,8 @@ class UrlTable {
 
   using LetGo = std::vector<AssetPtr>;
   // In place of the variant that was there, and of whatever has to leave for it. An asset that is
-  // larger than everything may be is let go at once. One whose bytes are held under the same name
-  // by its successor is not let go.
+  // larger than everything may be, or has no place among the variants, is let go at once. One whose
+  // bytes are held under the same name by its successor is not let go.
   [[nodiscard]] LetGo put(AssetPtr asset);
   // The same if nothing was purged since purges() was read. Nothing: it was, and the table is as it
   // was, too.
@@ -111,8 +112,10 @@ class UrlTable {
   [[nodiscard]] Shard& shard_of(std::string_view url) const noexcept;
   // All of these under order_lock_.
   LetGo put_locked(AssetPtr asset);
-  // Into the shard, in place of the variant that comes back.
-  std::unique_ptr<Node> insert(std::unique_ptr<Node> node);
+  // Into the shard, in place of the variant that comes back; stays with the caller if it has no
+  // place.
+  std::unique_ptr<Node> insert(std::unique_ptr<Node>& node);
+  static Variants::iterator place_for(const Asset& asset, Variants& variants);
   std::unique_ptr<Node> take(const Node& node);
   void link(Node& node, bool is_proven);
   void unlink(Node& node);
