@@ -20,9 +20,8 @@ constexpr std::size_t kMaxTextBytes = base::limits::kHeadBytes;
 // that we have.
 constexpr std::array<std::string_view, 3> kReplaced = {"age", "date", "etag"};
 // What others have is in a browser's eyes from this server, as sites and the API are. So it runs no
-// scripts, opens no forms and reads nothing of theirs, and is what its Content-Type says.
-constexpr std::string_view kContained =
-    "X-Content-Type-Options: nosniff\r\nContent-Security-Policy: sandbox\r\n";
+// scripts, opens no forms and reads nothing of theirs.
+constexpr std::string_view kContained = "Content-Security-Policy: sandbox\r\n";
 
 VaryMask mask_of(const http::Vary& vary) {
   const auto names = [&](std::string_view name) {
@@ -68,6 +67,7 @@ Asset::Asset(AssetFacts what, std::uint64_t number, base::Duration negative_for)
   tag = facts.address.text();
   lines = lines_of(facts.fields, tag);
 }
+
 // What an origin lacks now it may have soon: believed for as long as we say, or for less if it says
 // less.
 void Asset::bound_negative(const http::CacheFields& fields, base::Duration negative_for) {
@@ -88,7 +88,6 @@ void Asset::bound_negative(const http::CacheFields& fields, base::Duration negat
 bool Asset::is_of_use() const noexcept {
   return may_be_shared && !freshness.no_cache && http::is_fresh(freshness, facts.times.received_ms);
 }
-
 
 bool may_be_kept(int status, const KeptFields& fields, http::ExchangeTimes times) {
   const http::CacheFields read = http::read_cache_fields(fields, times.received_ms);

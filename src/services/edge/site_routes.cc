@@ -87,7 +87,6 @@ std::string header_lines(const Site& site, const Form& form) {
     if (site.tree->has_siblings(asked)) lines += "Vary: Accept-Encoding\r\n";
   }
   lines += site.is_fixed && !form.is_error_page() ? kForever : kAskAgain;
-  lines += "X-Content-Type-Options: nosniff\r\n";
   return lines;
 }
 

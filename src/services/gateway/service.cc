@@ -21,6 +21,7 @@ constinit const kit::ServiceKind kKind{.name = "gateway",
                                        .settings = kit::settings_of<gateway_section>,
                                        .make = kit::make_service<Service>,
                                        .rate_key = "drr.rate_limit_rps",
+                                       .relays = true,
                                        .dials = true};
 
 Service::Service(kit::ServiceParts parts, const RouteAdder& routes)

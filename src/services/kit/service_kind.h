@@ -50,6 +50,9 @@ struct ServiceKind {
   std::unique_ptr<Service> (*make)(ServiceParts parts, std::string directory);
   std::string_view rate_key = "server.max_rps";  // what limits the first client that is in a hurry
   bool judges_origins = false;                   // has rules of its own for pages of other origins
+  // Most of what clients get is the answer of another server, which says itself how it is to be
+  // read.
+  bool relays = false;
   bool dials = false;  // calls other servers over TLS, and so has to know whom to trust
 };
 
