@@ -90,6 +90,8 @@ bool EdgeJudge::has_reason_for_asset(Code code) const {
     case Code::DecodedRatio:
       return conditions_.origins_fail;
     case Code::UpstreamFail:
+      // Only this status is the word of an origin that is well.
+      if (json_text(answer_.body, "status") == "400") return is_odd();
       return conditions_.origins_fail || is_odd();
     case Code::Timeout:
       return request_->policy.only_if_cached || may_have_failed();
