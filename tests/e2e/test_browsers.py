@@ -1,5 +1,6 @@
 """What browsers are told with every answer of ours, whatever service it is of and however it comes:
-bytes that strangers gave us are what their Content-Type says, and nothing that looks like a script."""
+bytes that strangers gave us are what their Content-Type says, and no script for looking like one.
+"""
 
 import pathlib
 import random
