@@ -225,6 +225,7 @@ platform::Task<Response> Server::Loop::call(const Request* from) {
   if (std::optional<Response> unrouted = context_.router.route(request)) {
     context_.router.unmatched().answered(unrouted->status, {});
     record_span(context_, request, *unrouted, {});
+    unrouted->lines.append(context_.standing_lines);
     co_return std::move(*unrouted);
   }
   Passage passage{
