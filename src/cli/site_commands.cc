@@ -27,13 +27,19 @@ struct SiteFlags {
   std::string target;
   std::string name;
   bool json = false;
+  bool allow_skipped = false;
+  bool follow = false;
 };
 using FlagsPtr = std::shared_ptr<SiteFlags>;
 using Run = int (*)(const ClientOptions& options, const SiteFlags& flags);
 
 int run_add(const ClientOptions& options, const SiteFlags& flags) {
   if (!options.admin) return bad_usage("site add: " + options.admin.error().message);
-  AddSite what{.site = flags.site, .target = flags.target, .name = {}};
+  AddSite what{.site = flags.site,
+               .target = flags.target,
+               .name = {},
+               .allow_skipped = flags.allow_skipped,
+               .follow = flags.follow};
   if (!flags.name.empty()) {
     const auto name = catalog::parse_name(flags.name);
     if (!name) return bad_usage("site add: --name: " + name.error().message);
@@ -81,6 +87,10 @@ void add_add(CLI::App& group, Action& chosen) {
   command->add_option("--name", flags->name, "What a directory is put under, default sites/SITE")
       ->type_name("NAME")
       ->check(not_empty);
+  command->add_flag("--allow-skipped", flags->allow_skipped,
+                    "Leave out what a tree cannot hold, as ron put does");
+  command->add_flag("--follow", flags->follow,
+                    "Store what links that lead out of the directory lead to");
   declare_admin_flag(*command, flags->client);
   command->footer(
       std::string(

@@ -50,15 +50,17 @@ int run_put_named(const PutFlags& flags, const ClientOptions& options) {
   if (!flags.type.empty() && !catalog::is_media_type(flags.type)) {
     return bad_usage("put: --type is not a media type such as text/html");
   }
-  return put_named(options, {.path = flags.what.arguments.front(),
-                             .name = *name,
-                             .type = flags.type,
-                             .spool = flags.what.spool,
-                             .if_version = flags.if_version,
-                             .times = flags.times,
-                             .resend = flags.resend,
-                             .resume = !flags.no_resume,
-                             .allow_skipped = flags.what.allow_skipped});
+  return put_named(options,
+                   {.path = flags.what.arguments.front(),
+                    .name = *name,
+                    .type = flags.type,
+                    .spool = flags.what.spool,
+                    .if_version = flags.if_version,
+                    .times = flags.times,
+                    .resend = flags.resend,
+                    .resume = !flags.no_resume,
+                    .allow_skipped = flags.what.allow_skipped,
+                    .links = flags.what.follow ? TreeWalk::Links::Follow : TreeWalk::Links::Keep});
 }
 
 int run_put(PutFlags flags) {
@@ -83,7 +85,9 @@ void add_put(CLI::App& root, Action& chosen) {
       ->type_name("FILE");
   command->add_flag("--no-resume", flags->no_resume, "Do not continue or remember large uploads");
   command->add_flag("--allow-skipped", flags->what.allow_skipped,
-                    "Links, pipes and devices in directories are no failure");
+                    "Leave out what cannot be stored, such as pipes; it is no failure");
+  command->add_flag("--follow", flags->what.follow,
+                    "Store what symbolic links lead to; with --name: links that lead outside");
   command
       ->add_option("--spool", flags->what.spool, "Where large streams wait, default TMPDIR or /tmp")
       ->type_name("DIR");
@@ -122,8 +126,12 @@ void add_put(CLI::App& root, Action& chosen) {
           "so that\n"
           "the token's tenant holds them too. If somebody else changes the name meanwhile, "
           "theirs is not\n"
-          "overwritten. Links that lead out of the directory are refused. Prints\n"
-          "`docs/v2@3  b3:<hash>  (12 files, 3 new, 1.20 MiB sent)`.\n\n") +
+          "overwritten. The whole directory is checked before anything is sent. If it has links "
+          "that\n"
+          "lead out of it, pipes or devices, nothing is sent and they are listed; --allow-skipped\n"
+          "sends the rest and says how many were left out, --follow stores what such links lead "
+          "to.\n"
+          "Prints `docs/v2@3  b3:<hash>  (12 files, 3 new, 1.20 MiB sent)`.\n\n") +
       kClientHelp +
       "\nExamples:\n"
       "  ron put film.mkv\n"

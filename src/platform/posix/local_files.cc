@@ -151,6 +151,11 @@ base::Result<FileFacts> target_facts(const std::string& path) {
   return FileFacts{kind_of(status.st_mode), stamp_of(status), is_executable(status)};
 }
 
+base::Result<void> check_readable(const std::string& path) {
+  if (faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0) return failed("cannot read", path);
+  return {};
+}
+
 base::Result<std::string> read_link(const std::string& path) {
   std::array<char, PATH_MAX> target{};
   const ssize_t size = readlink(path.c_str(), target.data(), target.size());

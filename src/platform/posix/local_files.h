@@ -35,6 +35,8 @@ struct FileFacts {
 base::Result<FileFacts> file_facts(const std::string& path);
 // Of what the link leads to.
 base::Result<FileFacts> target_facts(const std::string& path);
+// Whether this process may read the file, which is not opened.
+base::Result<void> check_readable(const std::string& path);
 // Where the link at `path` leads, as it says itself.
 base::Result<std::string> read_link(const std::string& path);
 // Absolute, without links; the file must be there.
