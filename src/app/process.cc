@@ -18,6 +18,7 @@
 #include "observe/log.h"
 #include "platform/posix/files.h"
 #include "platform/posix/host.h"
+#include "platform/posix/net.h"
 #include "services/kit/life.h"
 
 namespace ron::app {
@@ -95,6 +96,24 @@ base::Result<Prepared> prepare_keys(const ServeOptions& options, const config::C
   }
   out.keyring = std::move(*keyring);
   return out;
+}
+
+// Before anything is made on disk, so that a start which cannot listen leaves nothing behind.
+base::Result<void> check_listeners(const kit::ServiceKind& kind, const config::Config& config) {
+  const auto settings = kind.settings(config);
+  const std::string section(kind.name);
+  for (const auto& [name, address] :
+       {std::pair("bind", &settings->bind), std::pair("admin", &settings->admin)}) {
+    const std::string key = section + "." + name;
+    const auto endpoint = platform::Endpoint::parse(config::print(*address));
+    if (!endpoint) return fail(endpoint.error().code, key + ": " + endpoint.error().message);
+    const auto free = platform::posix::check_port(*endpoint);
+    if (free) continue;
+    return fail(free.error().code, key + ": " + free.error().message +
+                                       "; stop what listens there, or set another address with --" +
+                                       name);
+  }
+  return {};
 }
 
 // In the order of the selection. On cores[0].
@@ -303,17 +322,19 @@ int serve(const ServeOptions& options) {
   if (!config) return cli::failed(config.error().text());
   const auto log_config = (*config)->get(log_section());
   const auto runtime_config = (*config)->get(runtime_section());
+  const kit::ServiceKind& kind = front(options.services);
+  const auto tls = load_tls(kind.settings(**config)->tls, nullptr);
+  if (!tls) return cli::failed(std::string(kind.name) + ".tls: " + tls.error().message);
+  const auto trust = load_trust(options.services, **config);
+  if (!trust) return cli::failed(trust.error().message);
+  const auto free = check_listeners(kind, **config);
+  if (!free) return cli::failed(free.error().message);
 
   platform::posix::PosixHost machine(
       {.cores = core_count(*runtime_config), .pin = runtime_config->pin});
   const platform::Host host = machine.host();
   const auto prepared = prepare_keys(options, **config, host);
   if (!prepared) return cli::failed(prepared.error().message);
-  const kit::ServiceKind& kind = front(options.services);
-  const auto tls = load_tls(kind.settings(**config)->tls, nullptr);
-  if (!tls) return cli::failed(std::string(kind.name) + ".tls: " + tls.error().message);
-  const auto trust = load_trust(options.services, **config);
-  if (!trust) return cli::failed(trust.error().message);
 
   observe::LogHub logs({.level = log_config->level,
                         .format = log_config->format,

@@ -51,11 +51,12 @@ struct RegistryFlags {
 using FlagsPtr = std::shared_ptr<RegistryFlags>;
 using Run = int (*)(const ClientOptions& options, RegistryFlags& flags);
 
-// What makes another command mean the same server.
+// What makes another command mean the same server. Somebody else may run it, with a token of their
+// own.
 SameServer same_server(const RegistryFlags& flags) {
   SameServer same;
   if (!flags.client.url.empty()) same += " --url " + flags.client.url;
-  if (!flags.client.token_file.empty()) same += " --token " + flags.client.token_file;
+  if (!flags.client.token_file.empty()) same += " --token FILE";
   return same;
 }
 
@@ -273,12 +274,13 @@ void add_commit(CLI::App& group, Action& chosen) {
   declare_id(*command, *flags);
   declare_data_flag(*command, flags->client);
   declare_json(*command, *flags);
-  command->footer(std::string("Prints the version; again, the same. Needs a token with "
-                              "registry:commit.\n\n") +
-                  kServerHelp +
-                  "\nExample:\n"
-                  "  ron registry commit 01JD0W5QJ8S3Q2M0V6X9Y4Z7AB\n"
-                  "  version 13  b3:7d79…");
+  command->footer(
+      std::string("Prints the version; the same again if it is repeated. Needs a token with "
+                  "registry:commit.\n\n") +
+      kServerHelp +
+      "\nExample:\n"
+      "  ron registry commit 01JD0W5QJ8S3Q2M0V6X9Y4Z7AB\n"
+      "  version 13  b3:7d79…");
 }
 
 void add_log(CLI::App& group, Action& chosen) {

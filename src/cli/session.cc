@@ -9,6 +9,7 @@
 #include "http/client.h"
 #include "platform/posix/host.h"
 #include "platform/posix/local_files.h"
+#include "platform/tls_details.h"
 #include "runtime/root_task.h"
 
 namespace ron::cli {
@@ -135,9 +136,22 @@ void Session::complain(std::string_view about, std::string_view what) {
 
 void Session::complain(std::string_view about, const base::Error& error) {
   if (unread_) return;
-  std::string what = describe_to_user(error);
-  if (is_unreachable(error)) what += "; ron up starts a server, --url or RON_URL names one";
-  complain(about, what);
+  complain(about, describe_to_user(error) + hint(error));
+}
+
+std::string Session::hint(const base::Error& error) const {
+  if (!is_unreachable(error)) return "";
+  for (const auto& [key, why] : error.details) {
+    if (key != platform::kCertificateDetail) continue;
+    const bool is_unknown =
+        why.contains("self-signed") || why.contains("issuer") || why.contains("first certificate");
+    return is_unknown ? "; --ca FILE or RON_CA_FILE names the certificates to trust" : "";
+  }
+  const bool is_plain = options_.server.scheme == ServerUrl::Scheme::Http;
+  if (is_plain && error.message.contains("closed the connection")) {
+    return "; if that port speaks TLS, write https:// instead of http://";
+  }
+  return "; ron up starts a server, --url or RON_URL names one";
 }
 
 void Session::complain_of_admin(std::string_view about, const base::Error& error) {

@@ -75,6 +75,8 @@ class Session {
   }
 
  private:
+  // What may help when the server could not be reached: `; …`, or nothing.
+  [[nodiscard]] std::string hint(const base::Error& error) const;
   [[nodiscard]] std::string describe_to_user(const base::Error& error) const;
   void say(std::string_view about, std::string_view what);
 

@@ -122,7 +122,8 @@ struct Followed {
 base::Result<Followed> follow_link(const std::string& path, std::string_view relative) {
   const auto text = platform::posix::read_link(path);
   if (!text) return base::fail(text.error());
-  if (!relative.empty() && catalog::check_link(relative, *text)) return Followed{true, {}, FileKind::Link};
+  if (!relative.empty() && catalog::check_link(relative, *text))
+    return Followed{true, {}, FileKind::Link};
   const auto facts = platform::posix::target_facts(path);
   if (!facts) return base::fail(base::Code::NotFound, "a symbolic link that leads nowhere");
   if (facts->kind == FileKind::Other) return Followed{};

@@ -157,6 +157,34 @@ class Newcomer(Case):
         self.done(server.ron("site", "add", "--quiet", "home", self.work / "project"))
         self.assertEqual(server.fetch("/edge/sites/home/.well-known/security.txt").status, 200)
 
+    def test_a_link_that_leads_outside_is_left_out_or_followed(self):
+        server = self.start()
+        self.write("public/index.html", "<h1>Hello</h1>")
+        self.write("shared/logo.svg", "<svg/>")
+        (self.work / "public/logo.svg").symlink_to("../shared/logo.svg")
+        code, _, err = server.ron("site", "add", "home", self.work / "public")
+        self.assertEqual(code, 1)
+        self.assertIn("public/logo.svg: a tree keeps links to places within it only", err)
+        self.assertEqual(server.sites(), {})
+        self.done(server.ron("site", "add", "--quiet", "--allow-skipped", "home", self.work / "public"))
+        self.refused(server.fetch("/edge/sites/home/logo.svg"), 404, "NotFound")
+        self.done(server.ron("site", "add", "--quiet", "--follow", "home", self.work / "public"))
+        answer = server.fetch("/edge/sites/home/logo.svg")
+        self.assertEqual((answer.status, answer.body), (200, b"<svg/>"))
+
+    def test_a_browser_is_told_of_an_error_on_a_page(self):
+        server = self.start()
+        self.write("public/index.html", "x")
+        self.done(server.ron("site", "add", "--quiet", "home", self.work / "public"))
+        browser = ("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+        for path in ("/edge/sites/home/none", "/edge/sites/none/"):
+            page = server.fetch(path, [browser])
+            self.assertEqual(page.status, 404)
+            self.assertEqual(page.get("Content-Type"), "text/html;charset=utf-8")
+            self.assertIn("default-src 'none'", page.get("Content-Security-Policy"))
+            self.assertIn(b"<h1>404 Not found</h1>", page.body)
+            self.refused(server.fetch(path), 404, "NotFound")
+
     def test_what_ron_site_refuses(self):
         server = self.start()
         self.write("public/index.html", "x")

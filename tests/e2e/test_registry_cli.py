@@ -195,6 +195,12 @@ class TheWayOfAChange(Case):
         self.assertIn(int(code), status, body)
         return body
 
+    def test_a_hint_for_somebody_else_names_no_file_of_mine(self):
+        (self.home / "mine.token").write_text(self.server.token)
+        said = self.good("propose", "-", "--token", str(self.home / "mine.token"), given=json.dumps(EU))
+        self.assertIn(" --token FILE", said)
+        self.assertNotIn("mine.token", said)
+
     def test_the_same_with_curl_and_openssl_alone(self):
         bearer = ("-H", f"Authorization: Bearer {self.server.token}")
         made = json.loads(self.curl("/registry/proposals", *bearer, "-d", json.dumps(EU)))

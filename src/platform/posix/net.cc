@@ -297,14 +297,21 @@ base::Result<std::unique_ptr<Listener>> SocketNet::listen(const Endpoint& endpoi
   return listener;
 }
 
+base::Result<void> check_port(const Endpoint& endpoint) {
+  if (endpoint.is_unix()) return {};
+  const Descriptor probe = make_socket(endpoint);
+  const int error = bind_to(probe, endpoint, false);
+  if (error != 0) return failed("cannot listen on", endpoint, error);
+  return {};
+}
+
 base::Result<SocketNet::Bound> SocketNet::bind_tcp(const Endpoint& endpoint) {
   const std::lock_guard lock(mutex_);
   if (endpoint.port != 0 && !bound_.contains(endpoint)) {
     // Sharing the port between cores would also share it with another process: ask for it alone
     // first.
-    const Descriptor probe = make_socket(endpoint);
-    const int error = bind_to(probe, endpoint, false);
-    if (error != 0) return failed("cannot listen on", endpoint, error);
+    const auto free = check_port(endpoint);
+    if (!free) return base::fail(free.error());
   }
   Descriptor socket = make_socket(endpoint);
   if (!socket.valid()) return failed("cannot listen on", endpoint, errno);
