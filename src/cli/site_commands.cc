@@ -117,8 +117,8 @@ void add_ls(CLI::App& group, Action& chosen) {
   const auto flags = std::make_shared<SiteFlags>();
   CLI::App* command = declare(group, chosen, flags, "ls", "List the web sites there are", &run_ls);
   command->add_flag("--json", flags->json, "As JSON, an object per line");
-  command->footer(std::string("Prints `SITE  TARGET  STATE  FILES  URL`. A stale one shows what it "
-                              "showed before, and why.\n\n") +
+  command->footer(std::string("Prints `SITE  TARGET  STATE  FILES  URL`. A stale site "
+                              "still shows its last\nversion; the line says why.\n\n") +
                   kSiteHelp +
                   "\nExample:\n"
                   "  ron site ls");
@@ -127,11 +127,11 @@ void add_ls(CLI::App& group, Action& chosen) {
 void add_rm(CLI::App& group, Action& chosen) {
   const auto flags = std::make_shared<SiteFlags>();
   CLI::App* command =
-      declare(group, chosen, flags, "rm", "Take a web site away that was added", &run_rm);
+      declare(group, chosen, flags, "rm", "Remove a web site that was added", &run_rm);
   declare_site(*command, *flags);
   declare_admin_flag(*command, flags->client);
   command->footer(std::string("Its name and its files stay; ron name rm and ron rm are for those. "
-                              "A site of ron.toml is taken\naway there.\n\n") +
+                              "A site of ron.toml is\nremoved there.\n\n") +
                   kSiteHelp + kAdminHelp +
                   "\nExample:\n"
                   "  ron site rm docs");

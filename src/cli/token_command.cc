@@ -101,8 +101,8 @@ void add_mint(CLI::App& group, Action& chosen) {
 
 void add_attenuate(CLI::App& group, Action& chosen) {
   const auto flags = std::make_shared<TokenFlags>();
-  CLI::App* command = group.add_subcommand(
-      "attenuate", "Narrow a token; needs no key, and nobody can take it back");
+  CLI::App* command =
+      group.add_subcommand("attenuate", "Narrow a token; needs no key, and cannot be undone");
   command->add_option("--token", flags->token, "The token's file, - for standard input")
       ->type_name("FILE");
   declare_caveats(*command, flags->caveats);

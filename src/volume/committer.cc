@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr base::Duration kSpaceCheckEvery = 100ms;
 constexpr base::Duration kProbeEvery = 1s;
 
-base::Error recovering_error() { return {Code::Degraded, "the volume's index is being made anew"}; }
+base::Error recovering_error() { return {Code::Degraded, "the volume's index is being rebuilt"}; }
 
 // Frees space or needs next to none: allowed when the disk is full.
 bool frees_space(const Command& command) noexcept {

@@ -204,7 +204,7 @@ class Commands(unittest.TestCase):
         self.run_ron("key", "gen", "--keys", "keys")
         done = self.run_ron("doctor", *free, "--set", "storage.amnesia=true", "--set",
                             "auth.keys_dir=keys", "--set", "storage.server.max_inflight=1",
-                            "--set", "storage.max_conns=8")
+                            "--set", "storage.max_conns=8", "-v")
         self.assertEqual(done.returncode, 0, done)
         for line in done.stdout.strip().split("\n"):
             self.assertRegex(line, r"\A(ok  |warn)  ")

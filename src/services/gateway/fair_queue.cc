@@ -160,7 +160,7 @@ Task<base::Result<Turn>> FairQueue::take(TurnRequest request) {
   const Place place(*lanes_[request.lane], tenant->line(request.lane));
   if (place.before() >= most_places()) {
     refused_.add();
-    co_return fail(receipt(Code::Busy, "as many requests of the tenant wait as may", *tenant));
+    co_return fail(receipt(Code::Busy, "the tenant's queue is full", *tenant));
   }
   auto [sender, receiver] = runtime::oneshot<std::expected<Turn, Code>>();
   auto sent = work_.try_send({std::move(request), estimate, std::move(sender)});

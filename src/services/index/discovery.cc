@@ -189,7 +189,7 @@ Task<Result<Found>> Discovery::discover(base::ObjectId addr, SearchPolicy policy
     error.retry_after_s = 1;
     result = fail(std::move(error));
   } else if (!result) {
-    result = fail(Code::NotFound, "there is nobody to ask");
+    result = fail(Code::NotFound, "there is no other server to ask");
   }
   count(*result, begun);
   co_return std::move(*result);
@@ -227,7 +227,7 @@ Task<Result<Discovery::Records>> Discovery::ask(Lane* lane, Deadline deadline) {
   const Result<void> heard = tried ? *tried : fail(tried.error());
   if (!heard) co_return fail(heard.error());
   Records records = lane->take_records();
-  if (records.empty()) co_return fail(Code::NotFound, "it knows nobody");
+  if (records.empty()) co_return fail(Code::NotFound, "it knows no provider");
   co_return records;
 }
 

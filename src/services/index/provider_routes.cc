@@ -118,7 +118,7 @@ Task<Response> get_providers(Core* core, Request* request) {
           : core->now_ms() - static_cast<std::int64_t>(query->min_freshness_s) * 1000;
   std::erase_if(providers, [oldest](const Provider& one) { return one.seen_ms < oldest; });
   if (providers.empty()) {
-    co_return refuse(*request, {Code::NotFound, "nobody is known to have it"});
+    co_return refuse(*request, {Code::NotFound, "no provider of it is known"});
   }
   if (!query->region.empty()) core->rank(providers, query->region);
   if (providers.size() > query->limit) providers.resize(query->limit);
@@ -143,7 +143,7 @@ Task<Response> announce(Core* core, Request* request) {
   const auto announced = co_await core->announce({*record}, origin, request->deadline);
   if (!announced) co_return refuse(*request, announced.error());
   if (announced->crowded != 0) {
-    co_return refuse(*request, {Code::Quota, "so many nodes have it that no more are kept"});
+    co_return refuse(*request, {Code::Quota, "as many providers of it are known as are kept"});
   }
   if (announced->expired != 0) {
     co_return refuse(*request, {Code::Malformed, "the record has expired"});
