@@ -55,6 +55,11 @@ bool path_is_below(std::string_view path, std::string_view prefix) {
 
 }  // namespace
 
+base::Error body_beyond(std::uint64_t max_bytes) {
+  return base::Error(Code::Forbidden, "the body is larger than the capability allows")
+      .with("max_bytes", std::to_string(max_bytes));
+}
+
 void Grant::narrow(const Caveat& caveat) { std::visit(Narrower{*this}, caveat); }
 
 void Grant::expire_by(std::int64_t unix_s) {
@@ -83,8 +88,7 @@ base::Result<> Grant::covers(const Request& request) const {
     if (!below_all) return fail(Code::Forbidden, "the capability does not cover this path");
   }
   if (max_bytes && request.body_bytes && *request.body_bytes > *max_bytes) {
-    return fail(base::Error(Code::Forbidden, "the body is larger than the capability allows")
-                    .with("max_bytes", std::to_string(*max_bytes)));
+    return fail(body_beyond(*max_bytes));
   }
   return {};
 }

@@ -17,10 +17,13 @@ struct Request {
   std::optional<Scope> scope;               // none: any good capability will do (private reads)
   std::string_view method;                  // as received; methods are case-sensitive
   std::string_view path;                    // as routed, without the query
-  std::optional<std::uint64_t> body_bytes;  // none: not known yet (chunked); the server then counts
-                                            // the body against the capability's max_bytes itself
+  std::optional<std::uint64_t> body_bytes;  // none: not known yet (chunked); the body's reader then
+                                            // counts it against the capability's max_bytes
   std::int64_t now_unix_s = 0;
 };
+
+// Forbidden: a body is larger than a capability's max_bytes.
+base::Error body_beyond(std::uint64_t max_bytes);
 
 // Every caveat of a kind holds: scopes and methods intersect, every path prefix covers, the
 // earliest expiry and the smallest max_bytes count, two different tenants leave nothing. The result

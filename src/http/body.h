@@ -1,8 +1,9 @@
 // BodyReader: a request's body, read on demand under the server's limits.
 //
 // Nothing is read before a handler asks, so a request refused early costs no bytes. The first read
-// answers `Expect: 100-continue`. Caps hold at every step: raw bytes (BodyCap), decoded bytes and
-// their ratio (DecodedCap, DecodedRatio). Each wait for the peer is under the connection's
+// answers `Expect: 100-continue`. Caps hold at every step, whatever the framing: raw bytes
+// (BodyCap), decoded bytes and their ratio (DecodedCap, DecodedRatio), and for both what the
+// request's capability allows (Forbidden). Each wait for the peer is under the connection's
 // watchdog, which a dribble does not reset: the read timeout must bring Wire::kProgressBytes or the
 // rest of the body.
 //
@@ -10,6 +11,7 @@
 // first and then decoded at once, one at a time on each core.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -38,12 +40,19 @@ class BodyReader {
 
   // The request's deadline, once it is known: dribbling a body does not stretch it.
   void set_deadline(runtime::Deadline deadline) noexcept { deadline_ = deadline; }
+  // How the body is encoded, once the head's Content-Encoding was checked.
+  void set_coding(Coding coding) noexcept { coding_ = coding; }
   // The body is handed on to a service with limits of its own: the tighter ones hold.
   void tighten(const BodyLimits& limits) noexcept;
+  // The request's capability allows no larger body, neither as it comes nor decoded. From now on
+  // every reader that goes beyond is told Forbidden, also one in another service of the process.
+  // Forbidden at once if more than that was read already. Of several capabilities the smallest
+  // bound holds.
+  base::Result<> allow_at_most(std::uint64_t bytes) noexcept;
 
   // The next piece as it came over the wire; empty at the end. Valid until the next call.
-  // Errors: BodyCap, ReadTimeout, Timeout (the deadline), Malformed (also when the peer left
-  // half-way). Cancel-safe.
+  // Errors: BodyCap, Forbidden (the capability's max_bytes), ReadTimeout, Timeout (the deadline),
+  // Malformed (also when the peer left half-way). Cancel-safe.
   platform::Task<base::Result<base::ByteView>> next_raw();
 
   // The whole body after guarded decoding. Timeout also when no decoder came free before the
@@ -82,12 +91,22 @@ class BodyReader {
   base::Result<base::ByteView> take_chunked();
   platform::Task<WireEnd> tell_to_continue();
   base::Error wire_error(WireEnd end) const;
+  // A body that comes to so many bytes on the wire.
+  base::Result<> check_size(std::uint64_t bytes) const;
+  // What decoding may come to: the decode cap, or less if the capability allows less.
+  [[nodiscard]] std::uint64_t decoded_most() const noexcept {
+    return std::min(limits_.decode_abs_cap_bytes, granted_);
+  }
+  // The error of a decoder that was given decoded_most(), as the client is told.
+  base::Error decode_error(base::Error error) const;
   // Counts a body that does not keep to the limits.
   [[nodiscard]] std::unexpected<base::Error> refuse(base::Error error) const;
   void finish() noexcept;
 
   Wire& wire_;
   BodyLimits limits_;
+  std::uint64_t granted_ = UINT64_MAX;  // what the request's capability allows
+  std::uint64_t decoded_ = 0;           // what it decoded to
   const base::Duration read_timeout_;
   const base::Duration write_timeout_;
   runtime::Semaphore& decoders_;
@@ -100,7 +119,8 @@ class BodyReader {
   bool timed_out_ = false;
   bool broke_off_ = false;
   bool dropping_ = false;
-  std::uint64_t left_;                              // of a body with a length
+  const std::uint64_t length_;                      // of a body with a length
+  std::uint64_t left_;                              // of it
   platform::TimePoint more_by_ = platform::kNever;  // when kProgressBytes more must have arrived
   std::size_t since_ = 0;                           // bytes since more_by_ was set
   ChunkedDecoder chunks_;

@@ -1,5 +1,6 @@
 #include "http/body.h"
 
+#include <charconv>
 #include <string>
 
 #include <zlib.h>
@@ -24,6 +25,17 @@ std::string gzip(std::string_view plain) {
   out.resize(stream.total_out);
   deflateEnd(&stream);
   return out;
+}
+
+std::string chunked(std::string_view body, std::size_t chunk) {
+  std::string out;
+  for (std::size_t at = 0; at < body.size(); at += chunk) {
+    const std::string_view piece = body.substr(at, chunk);
+    char size[16];
+    out.append(size, std::to_chars(size, size + sizeof size, piece.size(), 16).ptr);
+    out.append("\r\n").append(piece).append("\r\n");
+  }
+  return out + "0\r\n\r\n";
 }
 
 // What the handler saw of the last body.
@@ -57,6 +69,25 @@ Task<Response> raw(Request* request, Seen* seen) {
     seen->text += base::as_text(*piece);
     ++seen->pieces;
   }
+}
+
+Task<Response> checked(Request* request, Seen* seen) {
+  base::Result<base::Buffer> body = co_await request->body->read_checked();
+  if (!body) {
+    seen->code = body.error().code;
+    co_return Response::error(body.error(), request->corr_id);
+  }
+  seen->text = base::as_text(body->view());
+  co_return Response(200);
+}
+
+// Whoever finds out late what the capability allows, as a service that reads first.
+Task<Response> limited_after(Request* request, std::uint64_t most) {
+  base::Result<base::Buffer> body = co_await request->body->read_all();
+  if (!body) co_return Response::error(body.error(), request->corr_id);
+  const base::Result<> within = request->limit_body(most);
+  if (!within) co_return Response::error(within.error(), request->corr_id);
+  co_return Response(200);
 }
 
 constexpr std::string_view kChunked = "Transfer-Encoding: chunked\r\n";
@@ -275,6 +306,87 @@ TEST_F(BodyReaderTest, DrainingDoesNotInterruptABody) {
   world_.run_for(1s);
   EXPECT_EQ(client_->ask("def").status, 200);
   EXPECT_EQ(seen_.text, "abcdef");
+}
+
+// A server whose capability stage allows bodies of so many bytes.
+class GrantedBodyTest : public BodyReaderTest {
+ protected:
+  static constexpr std::uint64_t kMost = 1000;
+
+  void SetUp() override {
+    server_.emplace(world_, node_, test_settings(),
+                    [](Request& request, const Route&) { return request.limit_body(kMost); });
+    server_->add(Method::Put, "/whole",
+                 [this](Request* request) { return whole(request, &seen_); });
+    server_->add(Method::Put, "/raw", [this](Request* request) { return raw(request, &seen_); });
+    server_->add(Method::Put, "/checked",
+                 [this](Request* request) { return checked(request, &seen_); });
+    start();
+  }
+  Answer put_anew(std::string_view path, std::string_view fields, std::string_view body) {
+    client_ = connect();
+    seen_ = {};
+    return put(path, fields, body);
+  }
+  static constexpr std::array<std::string_view, 3> kPaths = {"/whole", "/raw", "/checked"};
+};
+
+TEST_F(GrantedBodyTest, EveryReaderIsHeldToTheCapabilityWhateverTheFraming) {
+  const std::string fits(kMost, 'x');
+  const std::string over(kMost + 1, 'x');
+  for (const std::string_view path : kPaths) {
+    EXPECT_EQ(put_anew(path, length(fits.size()), fits).status, 200) << path;
+    EXPECT_EQ(put_anew(path, length(over.size()), over).status, 403) << path;
+    for (const std::size_t chunk :
+         {std::size_t{1}, std::size_t{7}, std::size_t{1000}, over.size()}) {
+      EXPECT_EQ(put_anew(path, kChunked, chunked(fits, chunk)).status, 200) << path << chunk;
+      EXPECT_EQ(seen_.text, fits);
+      const Answer refused = put_anew(path, kChunked, chunked(over, chunk));
+      EXPECT_EQ(refused.status, 403) << path << chunk;
+      EXPECT_NE(refused.body.find(R"("max_bytes":"1000")"), std::string::npos) << refused.body;
+      EXPECT_EQ(seen_.code, Code::Forbidden);
+      EXPECT_LE(seen_.text.size(), kMost);
+    }
+  }
+  EXPECT_EQ(counted("rejected_total", "body-cap"), 0);
+  EXPECT_GT(counted("rejected_total", "capability"), 0);
+}
+
+// The chunk's size alone gives it away.
+TEST_F(GrantedBodyTest, ALargerChunkIsRefusedBeforeItArrives) {
+  EXPECT_EQ(put_anew("/whole", kChunked, "3e9\r\n").status, 403);
+}
+
+TEST_F(GrantedBodyTest, WhatABodyDecodesToIsHeldToTheCapabilityToo) {
+  const std::string coded = gzip(std::string(kMost + 1, 'z'));
+  const std::string fields = "Content-Encoding: gzip\r\n" + length(coded.size());
+  for (const std::string_view path : {"/whole", "/checked"}) {
+    EXPECT_EQ(put_anew(path, fields, coded).status, 403) << path;
+    EXPECT_EQ(seen_.code, Code::Forbidden);
+  }
+  const std::string small = gzip(std::string(kMost, 'z'));
+  EXPECT_EQ(put_anew("/whole", "Content-Encoding: gzip\r\n" + length(small.size()), small).status,
+            200);
+}
+
+// The server's own limits are told as such.
+TEST_F(GrantedBodyTest, TheServersLimitsComeFirst) {
+  EXPECT_EQ(put_anew("/whole", kChunked, "10001\r\n").status, 413);
+  EXPECT_EQ(put_anew("/whole", length(64 * base::kKiB + 1), "").status, 413);
+}
+
+TEST_F(BodyReaderTest, ACapabilityThatIsLookedAtLateStillHolds) {
+  server_.reset();
+  make();
+  server_->add(Method::Put, "/late", [](Request* request) { return limited_after(request, 5); });
+  endpoint_ = server_->start(81);
+  client_ = connect();
+  EXPECT_EQ(put("/late", kChunked, chunked("hello", 2)).status, 200);
+  EXPECT_EQ(put("/late", length(5), "hello").status, 200);
+  EXPECT_EQ(put("/late", kChunked, chunked("hello!", 2)).status, 403);
+  const std::string coded = gzip("hello!hello!");
+  client_ = connect();
+  EXPECT_EQ(put("/late", "Content-Encoding: gzip\r\n" + length(coded.size()), coded).status, 403);
 }
 
 }  // namespace

@@ -69,6 +69,7 @@ class ServerCallTest : public ServerTest {
       request->tenant = "the front's";
       front_head_ = request->head;
       front_body_ = request->body;
+      EXPECT_TRUE(request->limit_body(most_));
       return behind_->server.call(request);
     };
     for (const Method method : {Method::Get, Method::Put}) {
@@ -82,6 +83,7 @@ class ServerCallTest : public ServerTest {
 
   std::optional<TestServer> behind_;
   Behind saw_;
+  std::uint64_t most_ = UINT64_MAX;  // of a body, as the front's capability says
   const RequestHead* front_head_ = nullptr;
   const BodyReader* front_body_ = nullptr;
 };
@@ -118,6 +120,19 @@ TEST_F(ServerCallTest, TheTighterCapHolds) {
                       "9\r\n123456789\r\n0\r\n\r\n")
                 .status,
             413);
+}
+
+// What the front's capability stage allows holds for the body, whoever reads it.
+TEST_F(ServerCallTest, WhatTheFrontAllowsHoldsBehindIt) {
+  most_ = 4;
+  const auto put = [&](std::string_view body) {
+    return connect()
+        ->ask("PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" +
+              std::string(body))
+        .status;
+  };
+  EXPECT_EQ(put("2\r\n12\r\n2\r\n34\r\n0\r\n\r\n"), 200);
+  EXPECT_EQ(put("2\r\n12\r\n2\r\n34\r\n1\r\n5\r\n0\r\n\r\n"), 403);
 }
 
 TEST_F(ServerCallTest, OnlyTheRateIsNotChargedTwice) {

@@ -248,6 +248,33 @@ class Sizes(Door):
         self.assertIn([head.body for head, _ in self.origin.requests], ([], [b""]))
         self.assertEqual(self.ask(server, "GET", "/x").body, b"x")
 
+    def test_chunks_beyond_the_capability(self):
+        """Whatever the framing: the upstream never has a whole request that was too large."""
+        server = self.front({"open": False})
+        token = "Bearer " + ron.attenuate(server.token, "max_bytes = 1000")
+
+        def post(pieces):
+            connection = self.connect(server)
+            connection.send(ron.request("POST", "/x", [
+                ("Authorization", token), ("Transfer-Encoding", "chunked")]))
+            try:
+                for piece in pieces:
+                    connection.send(b"%x\r\n%s\r\n" % (len(piece), piece))
+                connection.send(b"0\r\n\r\n")
+            except ConnectionError:
+                pass
+            return connection.read_response()
+
+        self.assertEqual(post([b"x" * 999, b"x"]).status, 200)
+        for pieces in ([b"x" * 1001], [b"x" * 1000, b"x"], [b"x"] * 1001):
+            with self.subTest(len(pieces)):
+                self.origin.requests.clear()
+                response = self.moves(server, "rejected_total", 1, lambda: post(pieces),
+                                      reason="capability")
+                details = self.refused(response, 403, "Forbidden")
+                self.assertEqual(details, {"max_bytes": "1000"})
+                self.assertIn([head.body for head, _ in self.origin.requests], ([], [b""]))
+
 
 class Tls(Door):
     def setUp(self):

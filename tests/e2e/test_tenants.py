@@ -9,7 +9,7 @@ import unittest
 import ron
 import storage
 
-LIMITED = "the capability allows smaller objects only"
+LIMITED = "the body is larger than the capability allows"
 
 
 def chunked(body):

@@ -37,6 +37,32 @@ class Up(unittest.TestCase):
             return response.json()
 
 
+class Bodies(Up):
+    """What a capability's max_bytes is for: a body of more bytes goes nowhere."""
+
+    PUBLIC = (("POST", "/o"), ("PUT", "/o/" + ron.b3(b"12345")), ("POST", "/uploads"),
+              ("PUT", "/names/docs"), ("POST", "/registry/proposals"),
+              ("POST", "/registry/supersede"), ("POST", "/registry/approvals/x"))
+    ADMIN = (("POST", "/admin/snapshot"), ("POST", "/admin/pin"), ("POST", "/admin/reindex"),
+             ("POST", "/admin/packs"), ("POST", "/admin/sites"), ("POST", "/admin/purge"))
+
+    def test_every_service_holds_them_to_the_capability(self):
+        server = self.start()
+        token = "Bearer " + ron.attenuate(server.token, "max_bytes = 4")
+        for framing, body in (("chunks", b"2\r\n12\r\n3\r\n345\r\n0\r\n\r\n"),
+                              ("a chunk", b"5\r\n12345\r\n0\r\n\r\n")):
+            for connect, routes in ((server.connect, self.PUBLIC),
+                                    (server.connect_admin, self.ADMIN)):
+                for method, path in routes:
+                    with self.subTest(framing, path=path), connect() as connection:
+                        connection.send(ron.request(method, path, [
+                            ("Authorization", token), ("Transfer-Encoding", "chunked")]) + body)
+                        response = connection.read_response()
+                        self.assertEqual((response.status, response.code), (403, "Forbidden"),
+                                         response.body)
+                        self.assertEqual(response.json()["error"]["details"], {"max_bytes": "4"})
+
+
 class Start(Up):
     def test_one_line_says_where_it_listens(self):
         server = self.start()

@@ -50,7 +50,8 @@ class Routes {
 
 // The error's envelope; a full queue is counted as this route's.
 http::Response refuse(const http::Request& request, const base::Error& error);
-// Forbidden when the capability allows smaller bodies only.
+// Forbidden when the capability allows smaller objects only. For those that come in several bodies:
+// each body for itself is held to it where it is read.
 base::Result<void> check_grant(const http::Request& request, std::uint64_t bytes);
 
 }  // namespace ron::kit

@@ -60,8 +60,6 @@ Task<Response> put_part(ObjectStore* store, Request* request) {
   if (!room) co_return refuse(*request, room.error());
   base::Result<base::Buffer> body = co_await request->body->read_all();
   if (!body) co_return refuse(*request, body.error());
-  const base::Result<void> granted = check_grant(*request, body->size());
-  if (!granted) co_return refuse(*request, granted.error());
   const base::Result<void> fits = check_part_length(open->upload, *part, body->size());
   if (!fits) co_return refuse(*request, fits.error());
   const auto value = co_await store->put_part(*open, *part, std::move(*body), request->deadline);
