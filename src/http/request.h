@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/ulid.h"
 #include "http/body.h"
+#include "http/client_share.h"
 #include "http/head.h"
 #include "platform/net.h"
 #include "runtime/deadline.h"
@@ -47,8 +48,11 @@ struct Request {
     return body != nullptr ? body->allow_at_most(max_bytes) : base::Result<>();
   }
 
-  // The same request to another service of the process: what its client said, nothing of what was
-  // found out about it here.
+  // Whom it counts for, if a service in front has found that out; client_share.h.
+  ClientShare share;
+
+  // The same request to another service of the process: what its client said and whom it counts
+  // for, nothing else of what was found out about it here.
   [[nodiscard]] Request handed_on() const {
     Request request;
     request.head = head;
@@ -59,6 +63,7 @@ struct Request {
     request.peer = peer;
     request.is_secure = is_secure;
     request.body = body;
+    request.share = share;
     return request;
   }
 };

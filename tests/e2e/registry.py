@@ -62,11 +62,14 @@ def region(name, **fields):
 class Stream:
     """A client of `GET /registry/stream`."""
 
-    def __init__(self, address, after=None, receive_buffer=None, timeout=ron.REPLY_S, headers=()):
+    def __init__(self, address, after=None, receive_buffer=None, timeout=ron.REPLY_S, headers=(),
+                 source=None):
         self.socket = socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(timeout)
+        if source:
+            self.socket.bind((source, 0))
         self.socket.connect(address)
         headers = [("Accept", "text/event-stream"), *headers]
         if after is not None:

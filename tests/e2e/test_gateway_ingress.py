@@ -1,11 +1,12 @@
 """The gateway's door: who is let in, and that no upstream hears of anybody else."""
 
+import socket
 import subprocess
 import tempfile
 import unittest
 
 import ron
-from gateway_case import Case
+from gateway_case import Case, tenant
 from gateway_nginx import Nginx
 from gateway_origin import Origin
 
@@ -248,6 +249,7 @@ class Sizes(Door):
         self.assertIn([head.body for head, _ in self.origin.requests], ([], [b""]))
         self.assertEqual(self.ask(server, "GET", "/x").body, b"x")
 
+
     def test_chunks_beyond_the_capability(self):
         """Whatever the framing: the upstream never has a whole request that was too large."""
         server = self.front({"open": False})
@@ -274,6 +276,67 @@ class Sizes(Door):
                 details = self.refused(response, 403, "Forbidden")
                 self.assertEqual(details, {"max_bytes": "1000"})
                 self.assertIn([head.body for head, _ in self.origin.requests], ([], [b""]))
+
+
+class Streams(Case):
+    """Event streams that pass through: each client has its share of them."""
+
+    def setUp(self):
+        self.origin = Origin(x=serves(b"x"), stream=self.follow)
+        self.addCleanup(self.origin.close)
+
+    @staticmethod
+    def follow(peer, _request):
+        peer.socket.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n:\n\n")
+        peer.ended(ron.REPLY_S)
+        return False
+
+    def open(self, server, source="127.0.0.1", headers=()):
+        connection = ron.Connection(server.address, source=source)
+        self.addCleanup(connection.close)
+        connection.send(ron.request("GET", "/stream", headers))
+        return connection
+
+    def status(self, connection):
+        """Of an answer that may have no end."""
+        return int(connection.socket.recv(1 << 16, socket.MSG_PEEK).split(b" ", 2)[1])
+
+    def test_an_address_has_its_share(self):
+        server = self.start([{"prefix": "/", "upstream": self.origin.url, "open": True}],
+                            {"sse.max_streams_per_tenant": 2})
+        mine = [self.open(server) for _ in range(2)]
+        self.assertEqual([self.status(each) for each in mine], [200, 200])
+        response = self.moves(server, "http_event_streams_refused_total", 1,
+                              lambda: self.open(server).read_response(), full="share")
+        details = self.refused(response, 429, "Busy")
+        self.assertTrue(response.get("Retry-After"))
+        self.assertEqual(details["tenant"], "127.0.0.1")
+        self.assertEqual(details["share_of"], "address 127.0.0.1")
+        self.assertEqual(details["max_streams_per_tenant"], "2")
+        other = self.open(server, "127.0.0.2")
+        self.assertEqual(self.status(other), 200)
+        self.assertEqual(self.ask(server, "GET", "/x").body, b"x")
+        mine[0].close()
+        ron.wait_until("its place is free", lambda: self.status(self.open(server)) == 200)
+
+    def test_a_tenant_has_its_share_from_every_address(self):
+        server = self.start([{"prefix": "/", "upstream": self.origin.url, "open": True}],
+                            {"sse.max_streams_per_tenant": 1})
+        a, b = (tenant(server, name) for name in "ab")
+        first = self.open(server, "127.0.0.1", [a])
+        self.assertEqual(self.status(first), 200)
+        details = self.refused(self.open(server, "127.0.0.2", [a]).read_response(), 429, "Busy")
+        self.assertEqual((details["tenant"], details["share_of"]), ("a", "tenant a"))
+        self.assertEqual(self.status(self.open(server, "127.0.0.1", [b])), 200)
+
+    def test_all_together_leave_room_for_requests(self):
+        server = self.start([{"prefix": "/", "upstream": self.origin.url, "open": True}],
+                            {"sse.max_streams": 2})
+        streams = [self.open(server, f"127.0.0.{host}") for host in (1, 2)]
+        self.assertEqual([self.status(each) for each in streams], [200, 200])
+        details = self.refused(self.open(server, "127.0.0.3").read_response(), 429, "Busy")
+        self.assertEqual(details["streams"], "2")
+        self.assertEqual(self.ask(server, "GET", "/x").body, b"x")
 
 
 class Tls(Door):

@@ -7,6 +7,7 @@ import tempfile
 import time
 import unittest
 
+import registry
 import ron
 import storage
 
@@ -61,6 +62,31 @@ class Bodies(Up):
                         self.assertEqual((response.status, response.code), (403, "Forbidden"),
                                          response.body)
                         self.assertEqual(response.json()["error"]["details"], {"max_bytes": "4"})
+
+
+class Streams(Up):
+    def test_a_client_has_its_share_of_the_registrys_stream(self):
+        """The registry is told by the gateway whom a stream counts for."""
+        server = self.start(sets={"storage.min_free_bytes": "1MiB",
+                                  "registry.sse.max_streams_per_tenant": 2})
+
+        def follow(source="127.0.0.1", **more):
+            stream = registry.Stream(server.address, source=source, **more)
+            self.addCleanup(stream.close)
+            return stream
+
+        self.assertEqual([follow().status for _ in range(2)], [200, 200])
+        refused = follow()
+        self.assertEqual(refused.status, 429)
+        self.assertIn(b"Retry-After: ", refused.head)
+        self.assertEqual(refused.body()["error"]["details"]["share_of"], "address 127.0.0.1")
+        self.assertEqual(follow("127.0.0.2").status, 200)
+        token = "Bearer " + ron.attenuate(server.token, "tenant = a")
+        for source in ("127.0.0.1", "127.0.0.2"):
+            self.assertEqual(follow(source, headers=[("Authorization", token)]).status, 200)
+        refused = follow(headers=[("Authorization", token)])
+        self.assertEqual(refused.status, 429)
+        self.assertEqual(refused.body()["error"]["details"]["share_of"], "tenant a")
 
 
 class Start(Up):

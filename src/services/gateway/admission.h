@@ -34,6 +34,13 @@ struct Visit {
     return method == http::Method::Get || method == http::Method::Head ||
            method == http::Method::Options;
   }
+  // Whom it counts for: admission has found that out.
+  [[nodiscard]] http::ClientShare share() const noexcept {
+    using Kind = http::ClientShare::Kind;
+    if (!request.tenant.empty()) return {Kind::Tenant, request.tenant};
+    if (client.is_local) return {};
+    return {Kind::Address, client.tenant.view()};
+  }
   // Which pages may use it is for its upstream to say: the route says nothing of them.
   [[nodiscard]] bool leaves_origins_to_upstream() const {
     const auto& upstreams = routing.upstreams;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -82,6 +83,7 @@ Core::Core(CoreParts parts, const GatewayConfig& config)
               .slots = config.upstream.concurrency}),
       admission_(parts.topology->meters(), *parts.gate, tenants_, queue_, health_),
       upstreams_(parts.topology->meters(), parts.host.random, policy_of(config)),
+      streams_(parts.topology->meters(), config.streams),
       events_(*parts.topology, kEvents, config.events_capacity),
       ticks_(*parts.topology, kMetricsTick, config.tick_capacity),
       turns_at_once_(parts.topology->meters().counter(metrics::kTurnsTotal, {"bypass"})),
@@ -98,6 +100,7 @@ Core::~Core() = default;
 void Core::apply(const GatewayConfig& config) {
   tenants_.apply(limits_of(config), platform::Executor::current()->now());
   queue_.set_slots(config.upstream.concurrency);
+  streams_.apply(config.streams);
   worker_faults_.ask_for(config.debug_fail_workers);
   Routing routing = gateway::routing_of(config);
   routing.upstreams = upstreams_.make(routing.table);
@@ -141,6 +144,24 @@ void Core::finish(const Visit& visit, Response& response) {
   if (!hsts.empty()) response.add("Strict-Transport-Security", hsts);
 }
 
+// Streams give their turns back at once: they do nothing most of the time. Instead each takes one
+// of its tenant's places, until its last byte was sent or its client has left.
+void Core::hold_stream(const Visit& visit, Response& response) {
+  struct Held {
+    http::StreamPlaces::Place place;
+    std::shared_ptr<const void> owner;
+  };
+  auto place = streams_.enter(visit.share().text());
+  if (place) {
+    response.owner = std::make_shared<const Held>(std::move(*place), std::move(response.owner));
+    return;
+  }
+  visit.tenant->rejections.fetch_add(1, std::memory_order_relaxed);
+  base::Error told = queue_.receipt(place.error().code, place.error().message, *visit.tenant);
+  std::ranges::move(place.error().details, std::back_inserter(told.details));
+  response = kit::refuse(visit.request, told);
+}
+
 // One coroutine for all of it: every request takes this way.
 Task<Response> Core::serve(http::Request* request) {
   Loop& loop = here();
@@ -150,6 +171,7 @@ Task<Response> Core::serve(http::Request* request) {
     finish(visit, *refused);
     co_return std::move(*refused);
   }
+  request->share = visit.share();
   Upstream& upstream = *routing->upstreams[visit.route->upstream];
   Passage passage{.request = request,
                   .client = &visit.client,
@@ -179,6 +201,8 @@ Task<Response> Core::serve(http::Request* request) {
     passage.turn = std::move(*taken);
   }
   Response response = co_await upstream.forward(&passage);
+  request->share = {};  // a view into this call
+  if (passage.is_event_stream) hold_stream(visit, response);
   finish(visit, response);
   co_return response;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "http/client.h"
+#include "http/stream_places.h"
 #include "platform/host.h"
 #include "runtime/broadcast.h"
 #include "runtime/lock.h"
@@ -89,6 +90,7 @@ class Core {
   const std::shared_ptr<const Routing>& routing_of(Loop& loop);
   static runtime::Deadline deadline_of(const Visit& visit);
   static void finish(const Visit& visit, http::Response& response);
+  void hold_stream(const Visit& visit, http::Response& response);
   [[nodiscard]] Vitals vitals() const;
 
   const platform::Host host_;
@@ -102,6 +104,7 @@ class Core {
   Accounts accounts_;
   Admission admission_;
   Upstreams upstreams_;
+  http::StreamPlaces streams_;
   runtime::Broadcast<GatewayEvent> events_;
   runtime::Mpsc<Tick> ticks_;
   runtime::Counter& turns_at_once_;

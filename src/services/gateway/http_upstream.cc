@@ -71,7 +71,7 @@ http::Response response_of(http::ClientResponse answer, http::Method method, Pas
     return response;
   }
   response.owner = std::move(passage.owner);
-  const bool goes_on = is_event_stream(head);
+  passage.is_event_stream = is_event_stream(head);
   auto source = std::make_unique<http::UpstreamBody>(std::move(answer));
   if (length) {
     response.body = http::SizedBody{std::move(source), *length};
@@ -79,7 +79,7 @@ http::Response response_of(http::ClientResponse answer, http::Method method, Pas
     response.body = http::StreamedBody{std::move(source)};
   }
   // A stream without an end would keep its slot for ever.
-  if (!goes_on) hold_turn(response, std::move(passage.turn));
+  if (!passage.is_event_stream) hold_turn(response, std::move(passage.turn));
   return response;
 }
 

@@ -1,6 +1,7 @@
 #include "services/gateway/in_process.h"
 
 #include <utility>
+#include <variant>
 
 #include "services/gateway/forward_head.h"
 #include "services/gateway/turn_body.h"
@@ -21,6 +22,7 @@ Task<http::Response> InProcess::forward(Passage* passage) {
   request->is_secure = scheme_of(*request, *passage->client) == "https";
   request->deadline = request->deadline.sooner(passage->deadline);
   http::Response response = co_await target_->call(request);
+  passage->is_event_stream = std::holds_alternative<http::EventBody>(response.body);
   hold_turn(response, std::move(passage->turn));
   co_return response;
 }

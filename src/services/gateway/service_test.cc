@@ -299,6 +299,37 @@ TEST_F(GatewayService, ADrainedMemberGetsNothingNew) {
   EXPECT_EQ(nobody.status, 404);
 }
 
+// Without the bound one client holds as many connections, and upstreams, as it likes.
+TEST_F(GatewayService, OneTenantHasItsShareOfTheEventStreams) {
+  first_.act = {.answer = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"};
+  start({&first_}, "", {"gateway.sse.max_streams_per_tenant=2"});
+  std::array<Answer, 3> answers;
+  std::vector<std::unique_ptr<Root>> open;
+  for (Answer& answer : answers) {
+    open.push_back(begin(Method::Get, "/stream", "", answer));
+    run_until([&] { return answer.status != 0; });
+  }
+  EXPECT_EQ(answers[0].status, 200);
+  EXPECT_EQ(answers[1].status, 200);
+  run_until([&] { return answers[2].done; });
+  EXPECT_EQ(answers[2].status, 429) << answers[2].body;
+  EXPECT_NE(answers[2].head.find("Retry-After: 1\n"), std::string::npos) << answers[2].head;
+  for (const char* const said :
+       {R"("tenant":)", R"("share_of":"address )", R"("max_streams_per_tenant":"2")"}) {
+    EXPECT_NE(answers[2].body.find(said), std::string::npos) << answers[2].body;
+  }
+  EXPECT_TRUE(
+      has_metric(R"(http_event_streams_refused_total{service="svc-gateway",full="share"} 1)"));
+  // A client that leaves gives its place back.
+  world_.run_for(1s);
+  open.erase(open.begin());
+  world_.run_for(1s);
+  Answer again;
+  const auto reopened = begin(Method::Get, "/stream", "", again);
+  run_until([&] { return again.status != 0; });
+  EXPECT_EQ(again.status, 200);
+}
+
 TEST_F(GatewayService, AReloadMovesTheRoutes) {
   start({&first_});
   EXPECT_EQ(get("/").status, 200);

@@ -25,6 +25,7 @@ struct Passage {
   http::Client* client_of_core;
   runtime::Deadline deadline;
   bool keep_host;
+  bool is_event_stream = false;       // the answer goes on for as long as its client likes
   Turn turn;                          // until the last byte of the answer came
   std::shared_ptr<const void> owner;  // keeps the upstream
 };

@@ -65,7 +65,7 @@ std::vector<kit::Addend> memory_budget(const RegistryConfig& config, std::size_t
        sizeof(Committed)},
       {"events (registry.channels.events)", config.events_capacity,
        sizeof(RegistryEvent) + kEventTextBytes},
-      {"event streams (registry.sse.max_streams)", config.max_streams, kStreamBytes},
+      {"event streams (registry.sse.max_streams)", config.streams.most, kStreamBytes},
   };
   std::ranges::move(kit::listener_budget("registry", config, cores), std::back_inserter(sum));
   return sum;

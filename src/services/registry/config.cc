@@ -87,9 +87,7 @@ void add_own_keys(config::Group<RegistryConfig>& group) {
   group.add(config::duration_key("verify.pause", &C::verify_pause, "50ms",
                                  {.min = "0s", .max = "1h"}, Reload::Hot,
                                  "and how long it rests in between"));
-  group.add(config::count_key("sse.max_streams", &C::max_streams, "256",
-                              {.min = "1", .max = "65536"}, Reload::Hot,
-                              "event streams open at once before 429 Busy"));
+  group.include(&C::streams, http::stream_keys(), "sse.");
   group.include(&C::otel, otel_keys(), "otel.");
   group.add(kit::capacity_key(kProposals, &C::proposals_capacity,
                               "proposals and commits waiting for the committer before 429 Busy"));

@@ -41,7 +41,7 @@ Core::Core(CoreParts parts, std::shared_ptr<const RegistryConfig> config)
       checkpointor_({parts_.host, parts_.topology, &store_, &views_, &committer_, &verifier_,
                      &settings_, parts_.log},
                     config->retention_capacity),
-      streams_(config->max_streams),
+      streams_(parts_.topology->meters(), config->streams),
       timeouts_(parts_.topology->meters().counter(runtime::metrics::kIoTimeoutsTotal, {"commit"})) {
   committer_.set_rules(rules_of(*config));
   committer_.on_published([this](std::uint64_t version) { checkpointor_.note_head(version); });
@@ -69,7 +69,7 @@ Task<void> Core::run_config_reloader(runtime::Shutdown shutdown) {
     auto config = co_await cfg_reload_.recv_or_stop(shutdown);
     if (!config) co_return;
     committer_.set_rules(rules_of(**config));
-    streams_.set_most((*config)->max_streams);
+    streams_.apply((*config)->streams);
     settings_.set(std::move(*config));
   }
 }
@@ -238,13 +238,6 @@ Task<Result<std::string>> Core::proof(std::uint64_t version, runtime::Deadline d
                                       .checkpoint = (*covering)->note,
                                       .vkey = vkey(),
                                       .summary = snapshot->summary});
-}
-
-Result<runtime::Limit::Permit> Core::open_stream() {
-  auto permit = streams_.try_acquire();
-  if (permit) return permit;
-  return fail(base::Error(Code::Busy, "too many event streams are open")
-                  .with("streams", std::to_string(streams_.most())));
 }
 
 // It stops last: what the files say then is all there will be.

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "chain/state.h"
+#include "http/stream_places.h"
 #include "observe/log.h"
 #include "platform/host.h"
 #include "platform/task.h"
@@ -82,9 +83,7 @@ class Core {
   platform::Task<base::Result<std::string>> proof(std::uint64_t version,
                                                   runtime::Deadline deadline);
 
-  // A place among the event streams, or Busy.
-  base::Result<runtime::Limit::Permit> open_stream();
-  [[nodiscard]] std::size_t streams() const noexcept { return streams_.used(); }
+  [[nodiscard]] http::StreamPlaces& streams() noexcept { return streams_; }
   [[nodiscard]] runtime::Broadcast<Committed>& committed() noexcept { return committed_; }
   [[nodiscard]] runtime::Broadcast<RegistryEvent>& events() noexcept { return events_; }
   // HEAD for other services of the process.
@@ -124,7 +123,7 @@ class Core {
   Committer committer_;
   DeepVerifier verifier_;
   Checkpointor checkpointor_;
-  runtime::Limit streams_;
+  http::StreamPlaces streams_;
   runtime::Counter& timeouts_;
 };
 

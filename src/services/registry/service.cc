@@ -88,7 +88,7 @@ void Service::add_gauges_of_core() {
     const std::uint64_t below = core_.verified_below();
     return below == 0 ? 0 : below - 1;
   });
-  add_gauge(metrics::kStreams, [this] { return core_.streams(); });
+  add_gauge(metrics::kStreams, [this] { return core_.streams().open(); });
   add_gauge(metrics::kSignerExpiry, [this] { return core_.signer_expiry_s(); });
 }
 

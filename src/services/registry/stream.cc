@@ -11,7 +11,7 @@ namespace ron::registry {
 using platform::Task;
 
 // The subscription comes before the look at HEAD: nothing falls between the two.
-Stream::Stream(Core& core, runtime::Limit::Permit place, std::optional<std::uint64_t> after)
+Stream::Stream(Core& core, http::StreamPlaces::Place place, std::optional<std::uint64_t> after)
     : core_(core), place_(std::move(place)), committed_(core.committed().subscribe("stream")) {
   const std::uint64_t head = core_.views().head()->head.version;
   next_ = after ? *after + 1 : head + 1;
