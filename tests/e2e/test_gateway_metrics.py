@@ -187,6 +187,10 @@ class Scrape(Provoked):
 
         ron.wait_until("all of them are known", lambda: "other" in tenants())
         self.assertLess(len(tenants()), 40)
+        listed = self.admin(server, "GET", "/admin/tenants").json()["tenants"]
+        self.assertGreaterEqual(len(listed), 40)
+        few = self.admin(server, "GET", "/admin/tenants?limit=3").json()["tenants"]
+        self.assertEqual(len(few), 3)
 
 
 class Waiting(Provoked):

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "services/edge/lists.h"
 #include "services/edge/metric_names.h"
 #include "services/edge/wires.h"
 
@@ -19,6 +20,7 @@ constinit const kit::ServiceKind kKind{.name = "edge",
                                        .wires = &kWires,
                                        .life = metrics::kLife,
                                        .metrics = metrics::kAll,
+                                       .lists = kLists,
                                        .section = kit::section_of<edge_section>,
                                        .settings = kit::settings_of<edge_section>,
                                        .make = make,

@@ -8,6 +8,7 @@
 #include "chain/fields.h"
 #include "http/accept.h"
 #include "http/selection.h"
+#include "services/edge/lists.h"
 #include "services/edge/routes.h"
 #include "services/kit/documents.h"
 #include "services/kit/handlers.h"
@@ -289,7 +290,7 @@ Task<Response> remove_site(Core* core, Request* request) {
 
 void add_site_routes(http::Router& router, Core& core) {
   kit::Routes(router, core)
-      .add(Method::Get, "/edge/sites", Access::read(), list_sites)
+      .list(kSiteList, Access::read(), list_sites)
       .add(Method::Get, "/edge/sites/{site}", Access::read(), get_root)
       .add(Method::Get, "/edge/sites/{site}/{path...}", Access::read(), get_file)
       .add(Method::Get, "/edge/sites/{nothing...}", Access::read(), get_no_site);

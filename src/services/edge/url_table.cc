@@ -264,15 +264,14 @@ UrlTable::Bounds UrlTable::bounds() const {
   return bounds_;
 }
 
-std::int64_t UrlTable::oldest_ms() const {
+std::int64_t UrlTable::oldest_ms(std::size_t part) const {
   std::int64_t oldest = 0;
-  for (const Shard& shard : shards_) {
-    const std::lock_guard guard(shard.lock);
-    for (const auto& [url, variants] : shard.urls) {
-      for (const auto& node : variants) {
-        const std::int64_t since = node->asset->facts.times.received_ms;
-        if (oldest == 0 || since < oldest) oldest = since;
-      }
+  const Shard& shard = shards_[part];
+  const std::lock_guard guard(shard.lock);
+  for (const auto& [url, variants] : shard.urls) {
+    for (const auto& node : variants) {
+      const std::int64_t since = node->asset->facts.times.received_ms;
+      if (oldest == 0 || since < oldest) oldest = since;
     }
   }
   return oldest;

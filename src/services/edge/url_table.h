@@ -80,12 +80,14 @@ class UrlTable {
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.load(kRelaxed); }
   // What they take in memory, about.
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept { return memory_bytes_.load(kRelaxed); }
-  // Since when the oldest is there; 0: there is none. Looks at all of them.
-  [[nodiscard]] std::int64_t oldest_ms() const;
+  // Since when the oldest of a part is there; 0: there is none. Looks at all of it: whoever asks
+  // for every part gives way in between.
+  static constexpr std::size_t kParts = 16;
+  [[nodiscard]] std::int64_t oldest_ms(std::size_t part) const;
 
  private:
   static constexpr auto kRelaxed = std::memory_order_relaxed;
-  static constexpr std::size_t kShards = 16;
+  static constexpr std::size_t kShards = kParts;
   static constexpr std::size_t kRememberedAtLeast = 16;
 
   struct Node : kit::FifoLink<Node> {

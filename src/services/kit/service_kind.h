@@ -18,6 +18,7 @@
 #include "runtime/topology.h"
 #include "services/kit/config.h"
 #include "services/kit/life_metrics.h"
+#include "services/kit/list.h"
 #include "services/kit/service.h"
 
 namespace ron::kit {
@@ -43,7 +44,8 @@ struct ServiceKind {
   const runtime::Wires* wires;  // their `service` is the name in logs and metrics: `svc-storage`
   LifeMetrics life;
   std::span<const runtime::MetricDecl* const>
-      metrics;  // only this service has, its life's included
+      metrics;                               // only this service has, its life's included
+  std::span<const ListDecl* const> lists{};  // what its routes list
   const config::AnySection& (*section)();
   std::shared_ptr<const ServiceConfig> (*settings)(const config::Config&);
   // `directory` is its part of the data directory. On cores[0].

@@ -5,6 +5,7 @@
 #include "platform/memory_disk.h"
 #include "services/kit/key_file.h"
 #include "services/registry/admin_routes.h"
+#include "services/registry/lists.h"
 #include "services/registry/metric_names.h"
 #include "services/registry/wires.h"
 
@@ -28,6 +29,7 @@ constinit const kit::ServiceKind kKind{
     .wires = &kWires,
     .life = metrics::kLife,
     .metrics = metrics::kAll,
+    .lists = kLists,
     .section = kit::section_of<registry_section>,
     .settings = kit::settings_of<registry_section>,
     .make = make,
