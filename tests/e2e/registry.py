@@ -211,6 +211,15 @@ class Server(service_case.Server):
         errors = ron.Load(threads, work).join(10 * ron.REPLY_S)
         assert not errors, errors
 
+    def pending(self):
+        """All that is proposed, page by page."""
+        found, path = [], "/registry/proposals?limit=500"
+        while path:
+            page = self.get(path)
+            found += page["proposals"]
+            path = page["next"] and "/registry/proposals?limit=500&after=" + page["next"]
+        return found
+
     def head(self):
         return self.ask("GET", "/registry/head", auth=()).json()
 

@@ -99,8 +99,7 @@ class Kills(Case):
             self.known[version] = (entry["hash"], decoded["proposal"])
         for proposal, (version, digest) in self.told.commits.items():
             self.assertEqual(self.known.get(version), (digest, proposal), "a commit is lost")
-        pending = {each["proposal"]: each
-                   for each in server.get("/registry/proposals")["proposals"]}
+        pending = {each["proposal"]: each for each in server.pending()}
         for proposal in self.told.proposals:
             if proposal in by_proposal:
                 self.assertNotIn(proposal, pending)

@@ -30,7 +30,8 @@ struct RegistryConfig : kit::ServiceConfig {
   std::uint64_t genesis_threshold = 0;
   base::Duration proposals_ttl{};
   std::uint64_t proposals_max = 0;
-  std::uint64_t keep_versions = 0;  // 0: all
+  std::uint64_t proposals_max_per_tenant = 0;  // 0: a quarter of them
+  std::uint64_t keep_versions = 0;             // 0: all
   base::Duration verify_slice{};
   base::Duration verify_pause{};
   std::uint64_t max_streams = 0;

@@ -266,8 +266,9 @@ Task<Result<void>> Store::rebuild_tree(std::uint64_t size) {
 }
 
 Task<Result<void>> Store::replay_journal(Opened* opened) {
-  const chain::FrameVisitor visit = [opened](const chain::FrameView& frame) {
-    return chain::replay(frame.bytes, opened->pending);
+  JournalReplay said;
+  const chain::FrameVisitor visit = [&said](const chain::FrameView& frame) {
+    return chain::replay(frame.bytes, said);
   };
   auto done = co_await journal_.open(0, visit);
   if (!done && done.error().code == Code::IntegrityFail) {
@@ -275,6 +276,8 @@ Task<Result<void>> Store::replay_journal(Opened* opened) {
         "; or give up what is pending: remove '" + options_.directory + "/pending'";
   }
   if (!done) co_return done;
+  opened->pending = std::move(said.pending);
+  opened->withdrawn = std::move(said.withdrawn);
   for (const auto& [proposal, head] : opened->recent) {
     if (opened->pending.erase(proposal) != 0) opened->gone.push_back(proposal);
   }

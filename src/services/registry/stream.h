@@ -26,9 +26,6 @@ class Stream final : public http::EventSource {
   platform::Task<std::optional<http::ServerEvent>> next() override;
 
  private:
-  // Beyond so many a client that comes back is told of a gap and begins at HEAD.
-  static constexpr std::uint64_t kReplayMost = 1024;
-
   platform::Task<std::optional<http::ServerEvent>> replay();
   http::ServerEvent skip_to(const chain::Head& head);
   http::ServerEvent say(const chain::Head& head);
