@@ -150,17 +150,21 @@ void add_head(CLI::App& group, Action& chosen) {
 
 void add_show(CLI::App& group, Action& chosen) {
   const auto flags = std::make_shared<RegistryFlags>();
-  CLI::App* command = declare(group, chosen, flags, "show", "Print a version, or a descriptor",
-                              [](const ClientOptions& options, RegistryFlags& all) {
-                                return registry_show(options, all.what, all.json);
-                              });
-  command->add_option("what", flags->what, "A version, or the type and id of a descriptor")
-      ->type_name("VERSION|TYPE/ID")
+  CLI::App* command =
+      declare(group, chosen, flags, "show", "Print a version, a proposal or a descriptor",
+              [](const ClientOptions& options, RegistryFlags& all) {
+                return registry_show(options, all.what, all.json);
+              });
+  command
+      ->add_option("what", flags->what,
+                   "A version, a proposal's id, or the type and id of a descriptor")
+      ->type_name("VERSION|ID|TYPE/ID")
       ->required();
   declare_json(*command, *flags);
   command->footer(std::string(kServerHelp) +
                   "\nExamples:\n"
                   "  ron registry show 12\n"
+                  "  ron registry show 01JD0W5QJ8S3Q2M0V6X9Y4Z7AB\n"
                   "  ron registry show region/eu");
 }
 
@@ -279,6 +283,43 @@ void add_commit(CLI::App& group, Action& chosen) {
                   "\nExample:\n"
                   "  ron registry commit 01JD0W5QJ8S3Q2M0V6X9Y4Z7AB\n"
                   "  version 13  b3:7d79…");
+}
+
+void add_withdraw(CLI::App& group, Action& chosen) {
+  const auto flags = std::make_shared<RegistryFlags>();
+  CLI::App* command = declare(group, chosen, flags, "withdraw", "Take back a proposal of yours",
+                              [](const ClientOptions& options, RegistryFlags& all) {
+                                if (const auto refused = refuse_id(all, "withdraw"))
+                                  return *refused;
+                                return registry_withdraw(options, all.what, "withdraw");
+                              });
+  declare_id(*command, *flags);
+  declare_data_flag(*command, flags->client);
+  command->footer(
+      std::string(
+          "Needs a token with registry:propose, of the tenant that proposed it. Again, the\n"
+          "same.\n\n") +
+      kServerHelp +
+      "\nExample:\n"
+      "  ron registry withdraw 01JD0W5QJ8S3Q2M0V6X9Y4Z7AB\n"
+      "  proposal 01JD0W5QJ8S3Q2M0V6X9Y4Z7AB withdrawn");
+}
+
+void add_reject(CLI::App& group, Action& chosen) {
+  const auto flags = std::make_shared<RegistryFlags>();
+  CLI::App* command =
+      declare(group, chosen, flags, "reject", "Remove a proposal, whoever proposed it",
+              [](const ClientOptions& options, RegistryFlags& all) {
+                if (const auto refused = refuse_id(all, "reject")) return *refused;
+                return registry_withdraw(options, all.what, "reject");
+              });
+  declare_id(*command, *flags);
+  declare_data_flag(*command, flags->client);
+  command->footer(std::string("Needs a token with registry:govern. Again, the same.\n\n") +
+                  kServerHelp +
+                  "\nExample:\n"
+                  "  ron registry reject 01JD0W5QJ8S3Q2M0V6X9Y4Z7AB\n"
+                  "  proposal 01JD0W5QJ8S3Q2M0V6X9Y4Z7AB rejected");
 }
 
 void add_log(CLI::App& group, Action& chosen) {
@@ -411,6 +452,8 @@ void add_registry_commands(CLI::App& group, Action& chosen) {
   add_propose(group, chosen);
   add_approve(group, chosen);
   add_commit(group, chosen);
+  add_withdraw(group, chosen);
+  add_reject(group, chosen);
   add_supersede(group, chosen);
   add_proposals(group, chosen);
   add_log(group, chosen);

@@ -19,8 +19,8 @@ COMMANDS = ("config", "diff", "doctor", "edge", "gateway", "get", "help", "index
 PACK = ("add", "convert", "info", "ls", "rm", "tile", "verify")
 SITE = ("add", "ls", "rm")
 NAME = ("get", "history", "ls", "rm", "set")
-REGISTRY = ("approve", "commit", "head", "init", "log", "proof", "proposals", "propose", "show", "state",
-            "supersede", "verify")
+REGISTRY = ("approve", "commit", "head", "init", "log", "proof", "proposals", "propose", "reject", "show", "state",
+            "supersede", "verify", "withdraw")
 
 
 class Commands(unittest.TestCase):
