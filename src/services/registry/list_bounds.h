@@ -42,7 +42,9 @@ inline constexpr Page kCheckpoints{"GET /registry/checkpoints?limit=", 1000, 100
 // the difference are more than this, those of the rest are left out.
 inline constexpr std::size_t kDifferenceBytes = 2 * base::kMiB;
 
-// GET /registry/state?version= is streamed in pieces of about this size, made one at a time.
+// GET /registry/state?version= is one document with its length as long as the descriptors are no
+// more than kStateWhole; beyond, it is streamed in pieces of about kStatePiece, made one at a time.
+inline constexpr std::size_t kStateWhole = base::kMiB;
 inline constexpr std::size_t kStatePiece = 64 * base::kKiB;
 // States of the past that are made at the same time.
 inline constexpr std::size_t kStatesAtOnce = 2;

@@ -109,11 +109,17 @@ Task<Response> get_state(Core* core, Request* request) {
     state = std::move(*then);
   }
   const Lasting lasting = *version ? Lasting::Immutable : Lasting::Revalidate;
-  Response response = kit::tagged_head(*request, state->head().hash.text(), lasting);
+  std::string tag = state->head().hash.text();
+  const std::size_t bytes = state->descriptors_bytes();
+  if (bytes <= bounds::kStateWhole) {
+    co_return co_await tagged(core, request, std::move(tag), lasting, bytes,
+                              [state = std::move(state)] { return state_value(*state); });
+  }
+  Response response = kit::tagged_head(*request, tag, lasting);
   if (response.status == 304) co_return response;
   const bool is_cbor = kit::wants_cbor(*request);
   response.add("Content-Type", kit::content_type(is_cbor));
-  response.body = state_body(std::move(state), is_cbor);
+  response.body = http::StreamedBody{state_source(std::move(state), is_cbor)};
   co_return response;
 }
 

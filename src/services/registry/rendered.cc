@@ -21,6 +21,23 @@ std::string print(const Value& value, bool is_cbor) {
   return is_cbor ? base::encode_cbor(value) : base::print_json(value) + "\n";
 }
 
+// All but the descriptors.
+Value::Map fields_of(const chain::State& state) {
+  Value::Array signers;
+  for (const chain::Signer& signer : state.governance().set.signers) {
+    Value::Map one = *chain::to_value(signer).map();
+    one.emplace("id", signer.id);
+    signers.emplace_back(std::move(one));
+  }
+  Value::Array revoked;
+  for (const std::string& id : state.governance().revoked) revoked.emplace_back(id);
+  return {{"head", chain::to_value(state.head())},
+          {"log", state.log().text()},
+          {"threshold", state.governance().set.threshold},
+          {"signers", std::move(signers)},
+          {"revoked", std::move(revoked)}};
+}
+
 // Holds the state and one piece.
 class StateSource final : public http::BodySource {
  public:
@@ -29,14 +46,15 @@ class StateSource final : public http::BodySource {
     // Both kinds of document have their fields in a fixed order: `descriptors` is the first of the
     // JSON, and the last of the CBOR.
     if (is_cbor_) {
-      begin_ = print(fields(), true);
+      const Value::Map fields = fields_of(*state_);
+      begin_ = print(Value(fields), true);
       constexpr unsigned char kMapHead = 0xA0;
-      begin_.front() = static_cast<char>(kMapHead + fields().map()->size() + 1);
+      begin_.front() = static_cast<char>(kMapHead + fields.size() + 1);
       base::CborWriter(begin_).text("descriptors");
       base::CborWriter(begin_).array(state_->descriptors().size());
     } else {
       begin_ = "{\"descriptors\":[";
-      end_ = "]," + print(fields(), false).substr(1);
+      end_ = "]," + print(Value(fields_of(*state_)), false).substr(1);
     }
   }
 
@@ -58,12 +76,6 @@ class StateSource final : public http::BodySource {
   }
 
  private:
-  [[nodiscard]] Value fields() const {
-    Value::Map map = *state_value(*state_, {}).map();
-    map.erase("descriptors");
-    return Value(std::move(map));
-  }
-
   StatePtr state_;
   const bool is_cbor_;
   chain::State::Descriptors::const_iterator next_;
@@ -89,32 +101,18 @@ Task<Response> rendered(platform::BlockingPool* pool, const http::Request* reque
   co_return Response::text(status, std::move(*text), kit::content_type(is_cbor));
 }
 
-Value state_value(const chain::State& state, Value::Array descriptors) {
-  Value::Array signers;
-  for (const chain::Signer& signer : state.governance().set.signers) {
-    Value::Map one = *chain::to_value(signer).map();
-    one.emplace("id", signer.id);
-    signers.emplace_back(std::move(one));
-  }
-  Value::Array revoked;
-  for (const std::string& id : state.governance().revoked) revoked.emplace_back(id);
-  return Value::Map{{"head", chain::to_value(state.head())},
-                    {"log", state.log().text()},
-                    {"threshold", state.governance().set.threshold},
-                    {"signers", std::move(signers)},
-                    {"revoked", std::move(revoked)},
-                    {"descriptors", std::move(descriptors)}};
-}
-
-http::ResponseBody state_body(StatePtr state, bool is_cbor) {
-  if (state->descriptors_bytes() > bounds::kStatePiece) {
-    return http::StreamedBody{std::make_unique<StateSource>(std::move(state), is_cbor)};
-  }
+Value state_value(const chain::State& state) {
   Value::Array descriptors;
-  for (const auto& [key, descriptor] : state->descriptors()) {
+  for (const auto& [key, descriptor] : state.descriptors()) {
     descriptors.push_back(descriptor->value);
   }
-  return print(state_value(*state, std::move(descriptors)), is_cbor);
+  Value::Map map = fields_of(state);
+  map.emplace("descriptors", std::move(descriptors));
+  return Value(std::move(map));
+}
+
+std::unique_ptr<http::BodySource> state_source(StatePtr state, bool is_cbor) {
+  return std::make_unique<StateSource>(std::move(state), is_cbor);
 }
 
 }  // namespace ron::registry

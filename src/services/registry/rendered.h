@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/result.h"
@@ -26,10 +27,9 @@ platform::Task<base::Result<std::string>> render(platform::BlockingPool* pool, b
 platform::Task<http::Response> rendered(platform::BlockingPool* pool, const http::Request* request,
                                         int status, std::size_t bytes, MakeValue make);
 
-// All a state says, `descriptors` aside.
-base::Value state_value(const chain::State& state, base::Value::Array descriptors);
-// The body of GET /registry/state: in memory when it is small; else in pieces, each made when the
-// one before was taken.
-http::ResponseBody state_body(StatePtr state, bool is_cbor);
+// All a state says.
+base::Value state_value(const chain::State& state);
+// The same in pieces, each made when the one before was taken: for states that are large.
+std::unique_ptr<http::BodySource> state_source(StatePtr state, bool is_cbor);
 
 }  // namespace ron::registry
