@@ -243,7 +243,7 @@ class Commands(unittest.TestCase):
                       self.refused(2, "registry", "commit", "nonsense"))
         self.write("body.json", "{nonsense")
         self.assertIn("'body.json' is no JSON document", self.refused(1, "registry", "propose", "body.json"))
-        self.assertIn("say a version or type/id", self.refused(2, "registry", "show", "nonsense"))
+        self.assertIn("say a version, a proposal's id or type/id", self.refused(2, "registry", "show", "nonsense"))
         self.assertIn("there is no log", self.run_ron("registry", "verify", "--data", ".").stderr)
         self.assertIn("--vkey: ", self.refused(2, "registry", "verify", "--vkey", "nonsense"))
 
