@@ -80,7 +80,7 @@ RC_GTEST_PROP(DescriptorMap, IsAMapWhateverIsDone, ()) {
   }
 }
 
-TEST(DescriptorMap, RemovingNearlyAllLeavesFewChunks) {
+TEST(DescriptorMap, RemovingNearlyAllKeepsTheRest) {
   DescriptorMap map;
   Model model;
   constexpr unsigned kMany = 20'000;
