@@ -1,7 +1,10 @@
 #include "app/process.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <map>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -18,6 +21,7 @@
 #include "observe/log.h"
 #include "platform/posix/files.h"
 #include "platform/posix/host.h"
+#include "runtime/metric_names.h"
 #include "services/kit/life.h"
 
 namespace ron::app {
@@ -27,7 +31,34 @@ using base::fail;
 using platform::Signal;
 using platform::Task;
 
+using platform::posix::RunningJob;
+
 constexpr std::size_t kConfigFileBytes = base::kMiB;
+// What jobs of the blocking pool get beyond what is left of the drain deadline: one that looks at
+// its stop token ends in much less.
+constexpr base::Duration kJobGrace = std::chrono::seconds(1);
+// Jobs that end within that are not worth a line in the log.
+constexpr base::Duration kQuietJobs = std::chrono::milliseconds(50);
+static_assert(kQuietJobs < kJobGrace);
+
+// `read_site_tree 11.2s, map_get 1.0s`
+std::string print(const std::vector<RunningJob>& jobs) {
+  std::string text;
+  for (const RunningJob& job : jobs) {
+    if (!text.empty()) text += ", ";
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(job.took);
+    text += std::string(job.name) + ' ' + base::print(took);
+  }
+  return text;
+}
+
+runtime::Meters::Levels overdue(const std::vector<RunningJob>& jobs) {
+  std::map<std::string, std::int64_t> counts;
+  for (const RunningJob& job : jobs) {
+    if (job.is_overdue()) ++counts[std::string(job.name)];
+  }
+  return {counts.begin(), counts.end()};
+}
 
 // Log lines to standard error, from a thread of their own: a slow terminal never slows a request.
 class LogWriter final : public observe::LogSink {
@@ -133,6 +164,9 @@ class Process {
         front_(*services.back()),
         host_(machine.host()),
         meters_(front_.meters(), "process"),
+        overdue_jobs_(front_.meters().gauge_levels_fn(
+            runtime::metrics::kBlockingJobsOverdue,
+            [&machine] { return overdue(machine.running_jobs()); })),
         life_(host_.signals, pointers_to(services), hooks()) {}
 
   [[nodiscard]] int exit_code() const noexcept { return exit_code_; }
@@ -141,6 +175,26 @@ class Process {
   void begin() {
     tasks_.emplace(meters_);
     tasks_->spawn(live());
+  }
+
+  // Once the machine has stopped: waits for jobs of the blocking pool, for what is left of the
+  // drain deadline and kJobGrace. False when there are some that do not end: nothing may be
+  // destroyed that they use, and the process ends by std::_Exit. What was acknowledged is durable.
+  [[nodiscard]] bool join_jobs() {
+    std::vector<RunningJob> left = machine_.close_blocking(kQuietJobs);
+    if (left.empty()) return true;
+    const base::Duration patience =
+        kJobGrace + std::max(base::Duration::zero(), drain_ends_ - host_.clock.monotonic());
+    front_.log().warn("waiting for blocking jobs",
+                      {{"jobs", print(left)}, {"at_most", base::print(patience)}});
+    left = machine_.close_blocking(patience);
+    if (left.empty()) return true;
+    for (const RunningJob& job : left) {
+      front_.meters().counter(runtime::metrics::kBlockingJobsLeftTotal, {job.name}).add();
+    }
+    front_.log().error("blocking jobs do not end: the process ends without them",
+                       {{"jobs", print(left)}, {"exit_code", cli::kExitFailed}});
+    return false;
   }
 
  private:
@@ -156,7 +210,21 @@ class Process {
             .on_listening = [this](kit::Service& service,
                                    const kit::Endpoints& at) { announce(service, at); },
             .on_reload = [this](const config::ReloadRefused* why) { reloaded(why); },
-            .on_abort = [this] { front_.log().warn("second stop signal: aborting"); }};
+            .on_stop = [this] { drain_ends_ = host_.clock.monotonic() + longest_drain(); },
+            .on_abort =
+                [this] {
+                  drain_ends_ = {};
+                  front_.log().warn("second stop signal: aborting");
+                }};
+  }
+
+  [[nodiscard]] base::Duration longest_drain() const {
+    const auto config = front_.config();
+    base::Duration longest{};
+    for (const ServiceEntry* entry : options_.services) {
+      longest = std::max(longest, entry->kind->settings(*config)->drain_deadline);
+    }
+    return longest;
   }
 
   // What a service would listen with has no effect behind another one: whoever set it is told.
@@ -261,6 +329,8 @@ class Process {
   bool warned_ = false;
   kit::Endpoints announced_;
   runtime::TaskMeters meters_;
+  platform::TimePoint drain_ends_{};
+  runtime::GaugeRegistration overdue_jobs_;
   kit::Life life_;
   std::optional<runtime::TaskGroup> tasks_;
 };
@@ -318,10 +388,10 @@ int serve(const ServeOptions& options) {
   observe::LogHub logs({.level = log_config->level,
                         .format = log_config->format,
                         .unix_ms = [&host] { return host.clock.unix_ms(); }});
-  const LogWriter writer(logs);
+  std::optional<LogWriter> writer(std::in_place, logs);
   observe::LogHub access({.unix_ms = [&host] { return host.clock.unix_ms(); }});
   apply_access(access, log_config->access);
-  const LogWriter access_writer(access);
+  std::optional<LogWriter> access_writer(std::in_place, access);
   Services services;
   std::optional<Process> process;
   FirstJob first([&] {
@@ -334,6 +404,11 @@ int serve(const ServeOptions& options) {
     process->begin();
   });
   machine.run(first);
+  if (!process->join_jobs()) {
+    access_writer.reset();
+    writer.reset();
+    std::_Exit(cli::kExitFailed);
+  }
   const int code = process->exit_code();
   process.reset();
   while (!services.empty()) services.pop_back();  // the one in front shows the others

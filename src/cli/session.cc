@@ -15,6 +15,7 @@ namespace ron::cli {
 namespace {
 
 constexpr base::Duration kCloseTime = std::chrono::seconds(1);
+constexpr base::Duration kJobGrace = std::chrono::seconds(2);
 
 http::ClientSettings settings_of(const ClientOptions& options, const platform::Clock& clock) {
   http::ClientSettings settings;
@@ -188,7 +189,11 @@ void Session::wipe() noexcept {
 
 int run_session(const std::string& command, const ClientOptions& options, Work work) {
   platform::posix::PosixHost machine({.cores = 1, .blocking_threads = 4});
-  return Runner(machine, command, options, std::move(work)).run();
+  const int code = Runner(machine, command, options, std::move(work)).run();
+  // What still runs then waits for a pipe or a terminal, and the command has failed already.
+  const auto left = machine.close_blocking(kJobGrace);
+  if (!left.empty()) std::_Exit(code);
+  return code;
 }
 
 }  // namespace ron::cli

@@ -26,7 +26,7 @@ constexpr pack::Limits kLimits{
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const base::ByteView bytes = std::as_bytes(std::span(data, size));
   const auto source = std::make_shared<pack::test::MemorySource>(std::string(base::as_text(bytes)));
-  const auto database = pack::MbtilesDatabase::open(source, kLimits, nullptr);
+  const auto database = pack::MbtilesDatabase::open(source, kLimits, {});
   if (!database) {
     require(!database.error().message.empty());
     return 0;

@@ -8,6 +8,7 @@ import os
 import pathlib
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -407,6 +408,39 @@ class Files(Case):
         self.assertEqual(details["address"], address)
         self.assertEqual(server.fetch("/edge/sites/s/plain", method="HEAD").status, 200)
         self.assertEqual(server.fetch("/edge/sites/s/").status, 200)
+
+
+class Stopping(Case):
+    """What keeps a process busy ends with it."""
+
+    DEPTH = 250
+    LINKS = 40_000
+    HOPS = 8
+
+    def test_a_site_that_is_being_read_does_not_keep_the_process(self):
+        deep = "/".join(["d"] * self.DEPTH)
+        page = {"address": ron.b3(b"page"), "length": 4, "path": deep + "/page",
+                "type": "text/plain"}
+        # Each stands before the one it leads to.
+        links = [{"link": f"h{i + 1}", "path": f"h{i}"} for i in range(self.HOPS)]
+        links += [{"link": deep, "path": f"h{self.HOPS}"}]
+        links += [{"link": deep + "/nothing", "path": f"l{i:05}"} for i in range(self.LINKS)]
+        manifest = json.dumps({"entries": [page, *links], "ron": "manifest/1"},
+                              separators=(",", ":")).encode()
+        server = Server(self.data, sets={f"{service}.drain_deadline": "1s" for service in
+                                         ("gateway", "storage", "index", "registry", "edge")})
+        self.addCleanup(server.close)
+        file = self.write("manifest", manifest)
+        address = self.done(server.ron("put", "--quiet", file)).split()[0]
+        self.assertEqual(address, ron.b3(manifest))
+        with server.connect_admin() as waiting:
+            waiting.send(ron.request("POST", "/admin/sites", [server.auth],
+                                     json.dumps({"site": "s", "target": address}).encode()))
+            time.sleep(0.5)  # wherever it is by then: the process ends
+            signalled = time.monotonic()
+            server.signal(signal.SIGTERM)
+            self.assertEqual(server.wait_exit(), 0)
+        self.assertLess(time.monotonic() - signalled, 1 + 10 * ron.SLOW)
 
 
 class Operators(Case):

@@ -24,6 +24,7 @@ using storage_api::Range;
 constexpr base::Duration kLastWords = std::chrono::milliseconds(100);
 // What the origin has for one piece. A download may last longer than the request's deadline.
 constexpr base::Duration kPieceTime = std::chrono::seconds(10);
+constexpr platform::BlockingKind kHashObject{"hash_object", std::chrono::seconds(10)};
 constexpr std::size_t kPieceBytes = ObjectVerifier::kPieceBytes;
 
 Result<Range> cut(const std::optional<Range>& asked, std::uint64_t length) {
@@ -212,7 +213,8 @@ Task<Result<base::Buffer>> HttpOrigin::read_small(base::ObjectId address,
   } else {
     // Shared with the pool, which may still be at it when nobody waits for it any more.
     auto shared = std::make_shared<base::Buffer>(std::move(*bytes));
-    const auto hashed = co_await blocking_.run([shared] { return b3::hash(shared->view()); });
+    const auto hashed =
+        co_await blocking_.run(kHashObject, [shared] { return b3::hash(shared->view()); });
     if (!hashed) co_return fail(hashed.error());
     found = *hashed;
     *bytes = std::move(*shared);

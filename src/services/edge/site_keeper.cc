@@ -22,6 +22,7 @@ using runtime::Deadline;
 constexpr base::Duration kLookUpTime = std::chrono::seconds(5);
 constexpr base::Duration kReadTime = std::chrono::seconds(30);
 constexpr base::Duration kLongestPause = std::chrono::seconds(30);
+constexpr platform::BlockingKind kReadSiteTree{"read_site_tree", kReadTime};
 
 platform::TimePoint now() { return platform::Executor::current()->now(); }
 
@@ -221,7 +222,9 @@ Task<Result<SiteTreePtr>> SiteKeeper::read_tree(base::ObjectId address) {
   }
   if (!bytes) co_return fail(std::move(bytes.error()));
   auto made = co_await parts_.edge.host.blocking.run(
-      [text = std::move(*bytes)] { return SiteTree::read(base::as_text(text.view())); });
+      kReadSiteTree, [text = std::move(*bytes)](const base::StopToken& stop) {
+        return SiteTree::read(base::as_text(text.view()), stop);
+      });
   if (!made) co_return fail(std::move(made.error()));
   co_return std::move(*made);
 }

@@ -18,6 +18,7 @@ using platform::Task;
 
 constexpr std::size_t kReadBytes = 1 * base::kMiB;
 constexpr std::size_t kReplayVersions = 512;
+constexpr platform::BlockingKind kVerifyApproval{"verify_approval", std::chrono::seconds(5)};
 
 ProposalRules rules_of(const RegistryConfig& config) {
   return {std::chrono::duration_cast<std::chrono::milliseconds>(config.proposals_ttl).count(),
@@ -131,7 +132,7 @@ Task<Result<Approved>> Core::approve(std::string id, chain::Approval approval, O
     const auto log = views_.with_state([](const chain::State& state) { return state.log(); });
     std::string text = chain::approval_text(log, id, what.payload_b3, what.expires_ms);
     const auto verified = co_await parts_.host.blocking.run(
-        [key = *key, text = std::move(text), signature = approval.signature] {
+        kVerifyApproval, [key = *key, text = std::move(text), signature = approval.signature] {
           return key.verify(base::as_bytes(text), signature);
         });
     if (!verified) co_return fail(verified.error());
