@@ -606,10 +606,63 @@ class Hostile(Case):
         swapped = self.server.put(b"swapped")
         self.name_raw("hostile/part", self.store_manifest(
             [{"address": swapped, "length": 7, "path": part, "type": "a/b"}, self.file("file")]))
-        done = self.ron("get", "hostile/part", "-o", self.target)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("the name of an unfinished download", done.stderr.decode())
-        self.assertEqual(look(self.target), {"file": ("file", b"hostile", False, None)})
+        for _ in range(2):
+            self.good("get", "hostile/part", "-o", self.target)
+            self.assertEqual(look(self.target), {"file": ("file", b"hostile", False, None),
+                                                 part: ("file", b"swapped", False, None)})
+            (self.target / "file").unlink()
+
+    def test_entries_named_like_part_files_are_in_nobodys_way(self):
+        large = noise(5 * MIB)
+        address = self.server.upload(large)
+        part = f".file.{self.address[3:19]}.ron-part"
+        large_part = f".large.{address[3:19]}.ron-part"
+        entries = [{"link": "large", "path": part}, {"link": "file", "path": large_part},
+                   {"dir": True, "path": large_part.replace(".ron-part", ".1.ron-part")},
+                   self.file("file"),
+                   {"address": address, "length": len(large), "path": "large", "type": "a/b"}]
+        entries.sort(key=lambda each: each["path"].encode())
+        self.name_raw("hostile/parts", self.store_manifest(entries))
+        expected = {"file": ("file", b"hostile", False, None),
+                    "large": ("file", large, False, None),
+                    part: ("link", "large", None), large_part: ("link", "file", None),
+                    large_part.replace(".ron-part", ".1.ron-part"): ("dir", None)}
+        for _ in range(2):  # the second time the entries are there when the files are restored
+            self.good("get", "hostile/parts", "-o", self.target)
+            self.assertTrue(look(self.target) == expected)
+            (self.target / "file").unlink()
+            (self.target / "large").unlink()
+        # Without its tree, where it says nothing of the entries.
+        self.good("get", address, "-o", self.target / "large")
+        self.good("get", "hostile/parts", "-o", self.target)
+        self.assertTrue(look(self.target) == expected)
+        self.check_canary()
+
+    def test_what_interrupted_restores_have_left_is_removed(self):
+        self.name_raw("hostile/left", self.store_manifest([self.file("d/file"), self.file("file")]))
+        other = "0123456789abcdef"
+        own = {f".file.{other}.ron-part", f"d/.file.{other}.ron-part",
+               f"d/.file.{other}.3.ron-part"}
+        others = {f".nofile.{other}.ron-part", ".file.ron-part", f"e/.file.{other}.ron-part"}
+        for name in own | others:
+            (self.target / name).parent.mkdir(exist_ok=True)
+            (self.target / name).write_bytes(b"a beginning")
+        link = f".file.{other}.4.ron-part"
+        os.symlink(self.outside / "canary", self.target / link)
+        self.good("get", "hostile/left", "-o", self.target)
+        self.assertEqual(set(look(self.target)), {"d/file", "file", link} | others)
+        self.check_canary()
+
+    def test_a_part_file_with_other_bytes_is_begun_again(self):
+        large = noise(9 * MIB)
+        address = self.server.upload(large)
+        entry = {"address": address, "length": len(large), "path": "large", "type": "a/b"}
+        self.name_raw("hostile/spoilt", self.store_manifest([entry]))
+        part = self.target / f".large.{address[3:19]}.ron-part"
+        part.write_bytes(b"x" * (6 * MIB))
+        self.good("get", "hostile/spoilt", "-o", self.target)
+        self.assertTrue((self.target / "large").read_bytes() == large)
+        self.assertFalse(part.exists())
 
     def test_names_of_devices_and_cases_are_names(self):
         entries = [self.file(path) for path in

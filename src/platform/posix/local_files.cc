@@ -304,6 +304,14 @@ base::Result<void> check_replaceable_at(int directory, const std::string& name,
   return {};
 }
 
+bool may_be_draft(const std::string& path) noexcept { return may_be_draft_at(AT_FDCWD, path); }
+
+bool may_be_draft_at(int directory, const std::string& name) noexcept {
+  struct stat status{};
+  if (fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT;
+  return S_ISREG(status.st_mode) && status.st_nlink == 1 && status.st_uid == geteuid();
+}
+
 base::Result<void> publish_file(const std::string& draft, const std::string& path, unsigned mode) {
   struct stat replaced{};
   if (lstat(path.c_str(), &replaced) == 0 && S_ISREG(replaced.st_mode)) {
