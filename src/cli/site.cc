@@ -42,6 +42,12 @@ std::string site_line(const Session& session, const Value& site) {
     line += "@" + number_at(site, "version");
   line += "  " + printable_at(site, "state") + "  " + number_at(site, "files") + " files  " +
           session.options().server.text() + printable_at(site, "path");
+  const Value* const missing = site.find("missing_files");
+  if (missing != nullptr) {
+    const std::string count = number_at(site, "missing_files");
+    line += "  (" + count + (count == "1" ? " file is" : " files are") + " not stored, first " +
+            printable_at(site, "first_missing") + ")";
+  }
   const std::string error = printable_at(site, "error");
   if (!error.empty()) line += "  (" + error + ")";
   return line + "\n";

@@ -410,6 +410,33 @@ class Files(Case):
         self.assertEqual(server.fetch("/edge/sites/s/").status, 200)
 
 
+    def test_files_that_are_not_stored_are_told(self):
+        self.write("w/css/a.css", "style")
+        self.write("w/index.html", "one")
+        server = self.start({"sites_check": "100ms"})
+        self.put(server, "w", "web/site")
+        self.assertEqual(server.add("s", "web/site").status, 201)
+        self.assertNotIn("missing_files", server.sites()["s"])
+        self.assertEqual(server.readyz().json()["missing"], [])
+        self.assertEqual(server.ask("DELETE", "/o/" + ron.b3(b"style")).status, 204)
+        ron.wait_until("the list says what is missing", lambda: server.sites()["s"].get(
+            "missing_files") == 1)
+        self.assertEqual(server.sites()["s"]["first_missing"], "css/a.css")
+        self.assertRegex(self.done(server.ron("site", "ls")),
+                         r"  \(1 file is not stored, first css/a\.css\)\n\Z")
+        state = server.readyz().json()
+        self.assertEqual((state["ready"], state["degraded"]), (True, True))
+        self.assertEqual([each for each in state["missing"] if "site" in each],
+                         ["svc-edge: sites: s misses 1 file"])
+        self.assertEqual(server.metrics().value("edge_site_files_missing", site="s"), 1)
+        self.assertEqual(server.fetch("/edge/sites/s/").status, 200)
+        server.wait_log("files of a site are not stored", site="s", files=1, first="css/a.css")
+        self.put(server, "w", "web/again")  # the same file is stored once more
+        ron.wait_until("nothing is missing", lambda: "missing_files" not in server.sites()["s"])
+        self.assertEqual(server.readyz().json()["missing"], [])
+        self.assertEqual(self.done(server.ron("site", "ls")).count("not stored"), 0)
+
+
 class Stopping(Case):
     """What keeps a process busy ends with it."""
 
@@ -693,6 +720,25 @@ class Alone(Case):
         ron.wait_until("it is stale", lambda: edge.sites()["s"]["state"] == "stale")
         self.assertEqual(edge.fetch("/edge/sites/s/", [("If-None-Match", etag_of(b"two"))]).status,
                          304)
+
+    def test_files_that_its_origin_does_not_have_are_told(self):
+        origin = self.start()
+        self.write("w/index.html", "one")
+        self.write("w/large.bin", noise(9 * MIB))
+        self.put(origin, "w", "web/site")
+        edge = self.edge({"origin": origin.url, "sites_check": "100ms"})
+        self.assertEqual(edge.add("s", "web/site").status, 201)
+        self.assertEqual(origin.ask("DELETE", "/o/" + ron.b3(noise(9 * MIB))).status, 204)
+        ron.wait_until("the list says what is missing",
+                       lambda: edge.sites()["s"].get("first_missing") == "large.bin")
+        ron.wait_until("readiness says it", lambda: edge.readyz().json()["missing"] == [
+            "sites: s misses 1 file"])
+        self.assertEqual(edge.readyz().status, 200)
+        # What nobody can tell any more is left as it was.
+        origin.signal(9)
+        origin.wait_exit()
+        ron.wait_until("it is stale", lambda: edge.sites()["s"]["state"] == "stale")
+        self.assertEqual(edge.sites()["s"]["missing_files"], 1)
 
     def test_slow_readers_of_large_files_hold_up_nobody(self):
         origin = self.start()

@@ -31,6 +31,7 @@ Service::Service(kit::ServiceParts parts, std::string directory, const RouteAdde
       core_(core_parts(std::move(directory), origins), settings()) {
   routes(router(), core_);
   add_gauge(metrics::kPacks, [this] { return core_.packs().mounted(); });
+  add_gauges(metrics::kSiteFilesMissing, [this] { return core_.sites().missing_files(); });
   tell_errors([this](std::string_view code) { core_.note_error(code); });
   add_gauge(metrics::kMemoryBytes, [this] { return core_.loader().memory().used_bytes(); });
   add_gauge(metrics::kCacheBytes, [this] { return core_.assets().table().bytes(); });

@@ -252,6 +252,10 @@ Value describe(const Site& site) {
     map.emplace("files", site.tree->files());
     map.emplace("bytes", site.tree->bytes());
   }
+  if (site.missing.count > 0) {
+    map.emplace("missing_files", site.missing.count);
+    map.emplace("first_missing", site.missing.first);
+  }
   if (site.version != 0) map.emplace("version", site.version);
   if (site.error) map.emplace("error", site.error->message);
   return map;
