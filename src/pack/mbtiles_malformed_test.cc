@@ -286,7 +286,7 @@ TEST(MalformedMbtiles, OfAnyFourBytesChangedNeverCrash) {
     const auto database = MbtilesDatabase::open(std::make_shared<MemorySource>(bytes), kSmall, {});
     if (!database) continue;
     for (std::uint32_t x = 0; x < 50; x += 7) {
-      static_cast<void>((*database)->find({9, x, 511}, nullptr));
+      static_cast<void>((*database)->find({9, x, 511}, {}));
     }
   }
 }

@@ -382,7 +382,7 @@ TEST(MalformedPmtiles, EndWhenTheyAreAbandoned) {
   parts.spoil_leaf = [&second](std::string& leaf) { leaf += second; };
   const std::string bytes = parts.file();
   MemorySource whole(bytes);
-  ASSERT_TRUE(PmtilesIndex::load(whole, kSmall, nullptr).has_value());
+  ASSERT_TRUE(PmtilesIndex::load(whole, kSmall, {}).has_value());
   const auto flag = std::make_shared<base::StopFlag>();
   LeftAtTheLeaf source(bytes, parts.header.leaves.offset, flag);
   const auto index = PmtilesIndex::load(source, kSmall, base::StopToken(flag));
