@@ -17,7 +17,8 @@ class Registry(Ron):
 
     command = "registry"
     sections = ("registry",)
-    LIMITS = {**Ron.LIMITS, "proposals.max_pending": MAX_PENDING}
+    LIMITS = {**Ron.LIMITS, "proposals.max_pending": MAX_PENDING,
+              "proposals.max_pending_per_tenant": MAX_PENDING}
 
     def signers(self):
         """Two of those who decide, as the client takes them."""

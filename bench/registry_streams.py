@@ -161,7 +161,8 @@ def main():
         servers, signers = {}, {}
         for who in ("none", "stalled"):
             # Otherwise whoever takes nothing for five seconds is cut off.
-            limits = {"write_timeout": "10m", "sse.max_streams": options.readers}
+            limits = {"write_timeout": "10m", "sse.max_streams": options.readers,
+                      "sse.max_streams_per_tenant": options.readers}
             servers[who] = Registry(directory, data=pathlib.Path(directory) / who, path=path, name=who, limits=limits)
             started.callback(servers[who].stop)
             signers[who] = servers[who].signers()

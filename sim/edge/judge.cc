@@ -73,6 +73,8 @@ bool EdgeJudge::is_known_missing() const {
       longest([](const edge::EdgeConfig& config) { return config.cache.negative_ttl; });
   return shelf_.any(request_->url, [&](const Offer& offer) {
     if (offer.status != 404 || offer.asked > x_.ended) return false;
+    // What one request is told says nothing of those in other languages.
+    if (offer.language != request_->language) return false;
     return is_of_now(offer) || offer.asked + believed + 2 * kRounding + plan_.moment() >= x_.begun;
   });
 }
@@ -86,8 +88,11 @@ bool EdgeJudge::has_reason_for_asset(Code code) const {
     case Code::BodyCap:
     case Code::DecodedCap:
     case Code::DecodedRatio:
-    case Code::UpstreamFail:
       return conditions_.origins_fail;
+    case Code::UpstreamFail:
+      // Only this status is the word of an origin that is well.
+      if (json_text(answer_.body, "status") == "400") return is_odd();
+      return conditions_.origins_fail || is_odd();
     case Code::Timeout:
       return request_->policy.only_if_cached || may_have_failed();
     case Code::StorageBusy:
@@ -191,7 +196,7 @@ bool EdgeJudge::may_be_stale(const Offer& offer) const {
       said.stale_if_error_s
           ? seconds_of(*said.stale_if_error_s)
           : longest([](const edge::EdgeConfig& config) { return config.cache.stale_if_error; });
-  return may_have_failed() && x_.begun <= until + allowed + kRounding;
+  return (may_have_failed() || is_odd()) && x_.begun <= until + allowed + kRounding;
 }
 
 Wrong EdgeJudge::judge_use(std::string_view tag) const {

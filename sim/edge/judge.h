@@ -78,6 +78,8 @@ class EdgeJudge final : public Judge {
   // Too many may have waited for the same.
   [[nodiscard]] bool may_be_crowded() const;
   [[nodiscard]] bool is_known_missing() const;
+  // Every origin refuses such a request, and only such.
+  [[nodiscard]] bool is_odd() const { return request_->language == kOddLanguage; }
   [[nodiscard]] bool was_offline() const;
   // The longest that any settings of the time allow.
   template <class Get>

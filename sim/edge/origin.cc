@@ -117,8 +117,15 @@ Task<bool> Origin::answer(Link* link, Incoming* request, std::size_t url) {
   if (deed == OriginDeed::Slow) {
     co_await runtime::sleep_for(dice_.between(1ms, Duration(dice_.chance(70) ? 200ms : 3s)));
   }
+  const std::string_view wanted = request->field("accept-language");
+  const bool is_odd = wanted == kOddLanguage;
+  if (is_odd && is_honest(deed)) co_return co_await answer_odd(link, url);
   if (deed == OriginDeed::Missing) {
-    shelf_.offer(url, {.status = 404, .tag = "", .asked = asked, .policy = what.policy});
+    shelf_.offer(url, {.status = 404,
+                       .tag = "",
+                       .asked = asked,
+                       .policy = what.policy,
+                       .language = std::string(wanted)});
     co_return co_await write(link, "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", Pace());
   }
   const std::string where = redirect_to(deed);
@@ -130,7 +137,7 @@ Task<bool> Origin::answer(Link* link, Incoming* request, std::size_t url) {
         link, "https://" + plan_.name(*what.leads_to),
         lasts_s == 0 ? "" : "Cache-Control: max-age=" + std::to_string(lasts_s) + "\r\n");
   }
-  const std::string language = what.varies ? std::string(request->field("accept-language")) : "";
+  const std::string language = what.varies ? std::string(wanted) : "";
   const std::uint64_t version = is_honest(deed) ? shelf_.version(url, now()) : shelf_.poison();
   std::string body = shelf_.body(url, version, language);
   const std::string tag = version_tag(version, language);
@@ -162,6 +169,21 @@ Task<bool> Origin::answer(Link* link, Incoming* request, std::size_t url) {
   reply.body = std::move(body);
   co_return is_honest(deed) ? co_await send(link, std::move(reply), deed)
                             : co_await send_broken(link, std::move(reply), deed);
+}
+
+// It says nothing of whom else it would refuse, as most origins do not.
+Task<bool> Origin::answer_odd(Link* link, std::size_t url) {
+  std::string head = "HTTP/1.1 400 Odd\r\n";
+  if (plan_.urls[url].lacks_odd) {
+    shelf_.offer(url, {.status = 404,
+                       .tag = "",
+                       .asked = now(),
+                       .policy = plan_.urls[url].policy,
+                       .language = std::string(kOddLanguage)});
+    head = "HTTP/1.1 404 No\r\n";
+    if (dice_.chance(50)) head += "Cache-Control: no-cache\r\n";
+  }
+  co_return co_await write(link, head + "Content-Length: 0\r\n\r\n", Pace());
 }
 
 Task<bool> Origin::misbehave(Link* link, OriginDeed deed) {

@@ -34,6 +34,7 @@ class Origin final : public RawServer {
   }
   Task<bool> serve(Link* link, Incoming* request) override;
   Task<bool> answer(Link* link, Incoming* request, std::size_t url);
+  Task<bool> answer_odd(Link* link, std::size_t url);
   // Those that end in what is no answer.
   Task<bool> misbehave(Link* link, OriginDeed deed);
   Task<bool> redirect(Link* link, std::string_view where, std::string_view fields = {});

@@ -109,6 +109,7 @@ UrlPlan draw_url(Dice& dice, std::size_t number, std::size_t origins) {
   url.bytes = dice.chance(5) ? 0 : dice.between(30, dice.chance(70) ? 4000 : 60'000);
   if (dice.chance(70)) url.changes_every = dice.between(300ms, Duration(6s));
   url.varies = dice.chance(15);
+  url.lacks_odd = dice.chance(50);
   return url;
 }
 

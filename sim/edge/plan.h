@@ -18,6 +18,9 @@ namespace ron::sim {
 inline constexpr std::string_view kMapDirectory = "/maps";
 inline constexpr std::string_view kMapName = "map";
 
+// Origins answer requests in this language with an error or a 404, whatever they have for others.
+inline constexpr std::string_view kOddLanguage = "xx";
+
 // What an origin does with a request. X(name, what is counted)
 #define RON_SIM_ORIGIN_DEEDS(X)                                    \
   X(Answer, "answered as they should")                             \
@@ -86,6 +89,7 @@ struct UrlPlan {
   std::size_t bytes = 0;
   Duration changes_every{};               // zero: never
   bool varies = false;                    // by Accept-Language
+  bool lacks_odd = false;                 // kOddLanguage gets a 404, else a 400
   std::optional<std::size_t> leads_to{};  // the URL that it redirects to
   unsigned redirect_lasts_s = 0;          // what the redirect says to caches; zero: nothing
 };

@@ -182,7 +182,7 @@ RequestPtr EdgeRequestMaker::any(Dice& dice) const {
   }
   request->url = draw_url(dice);
   request->policy = draw_policy(dice);
-  request->language = dice.pick<std::string>({"", "", "de", "en"});
+  request->language = dice.pick<std::string>({"", "", "de", "en", std::string(kOddLanguage)});
   request->answer_bytes = plan_.largest_body;
   add_conditions(dice, *request);
   finish(*request, dice.chance(10) ? "HEAD" : "GET", "/edge/assets/" + plan_.name(request->url));

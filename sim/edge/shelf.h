@@ -24,6 +24,7 @@ struct Offer {
   std::string tag;   // of the bytes, as the edge names them; of a 304: those it confirms
   TimePoint asked{};
   CachePolicy policy{};
+  std::string language{};  // that a 404 was asked for in
 };
 
 // Outside of any executor; everybody is on the world's thread.

@@ -56,7 +56,7 @@ class WatchedOrigins::Watch {
  public:
   Watch(WatchedOrigins& origins, const FetchRequest& request) : origins_(origins) {
     const std::string key = request.host_port + request.target;
-    const bool is_shared = origins.shares_(request);
+    const bool is_shared = origins.shares_(request) && !origins.has_failed_lately(key);
     Fill fill{.key = key, .is_shared = is_shared};
     const auto is_same = [&](const Fill& other) { return other.is_shared && other.key == key; };
     if (is_shared && std::ranges::any_of(origins.running_, is_same)) {
@@ -81,6 +81,11 @@ class WatchedOrigins::Watch {
   std::list<Fill>::iterator self_;
 };
 
+bool WatchedOrigins::has_failed_lately(const std::string& key) const {
+  const auto found = failed_.find(key);
+  return found != failed_.end() && scene_.world.now() <= found->second + scene_.longest_deadline;
+}
+
 std::optional<std::string> WatchedOrigins::look() const {
   const TimePoint now = scene_.world.now();
   for (const Fill& fill : running_) {
@@ -94,7 +99,10 @@ std::optional<std::string> WatchedOrigins::look() const {
 Task<Result<Fetched>> WatchedOrigins::get(FetchRequest request, BodySink* sink,
                                           runtime::Deadline deadline) {
   const Watch watch(*this, request);
+  const std::string key = request.host_port + request.target;
   Result<Fetched> fetched = co_await get_planted(std::move(request), sink, deadline);
+  const bool is_given = fetched && (fetched->status == 200 || fetched->status == 304);
+  if (!is_given) failed_[key] = scene_.world.now();
   co_return fetched;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,10 @@ class WatchedOrigins final : public edge::Origins {
   };
   class Watch;
 
+  // Requests that waited for a fill that failed ask again, once for each set of fields, whatever
+  // others ask meanwhile: fills of that URL are not held against each other for as long as any of
+  // those requests may last.
+  [[nodiscard]] bool has_failed_lately(const std::string& key) const;
   Task<base::Result<edge::Fetched>> get_planted(edge::FetchRequest request, edge::BodySink* sink,
                                                 runtime::Deadline deadline);
 
@@ -55,6 +60,7 @@ class WatchedOrigins final : public edge::Origins {
   const Shares shares_;
   edge::Origins* fetcher_ = nullptr;
   std::list<Fill> running_;
+  std::map<std::string, TimePoint> failed_;  // when the last fill of a URL gave nothing
   std::uint64_t fills_ = 0;
 };
 

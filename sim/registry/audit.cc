@@ -49,12 +49,20 @@ Task<void> RegistryAuditor::check_flows() {
     if (scene_.journal.failed()) co_return;
     const auto pending = core_.views().proposal(flow->id);
     if (!pending) {
-      expect(flow->commit_tried, "the acknowledged proposal " + flow->id + " is lost");
+      expect(flow->commit_tried || flow->withdraw_tried,
+             "the acknowledged proposal " + flow->id + " is lost");
       continue;
     }
     expect(!flow->version, "proposal " + flow->id + " is committed and pending");
+    expect(!flow->withdrawn, "proposal " + flow->id + " is withdrawn and pending");
     expect(pending->approvals.size() >= flow->approved.size(),
            "an acknowledged approval of " + flow->id + " is lost");
+  }
+  // A withdrawal that was told is answered the same again, also by another life.
+  for (const auto& flow : ledger_.flows()) {
+    if (!flow->withdrawn || scene_.journal.failed() || !dice_.chance(30)) continue;
+    const std::string outcome = co_await ask(Ask::Withdraw, flow, 0);
+    expect(outcome == "204", "asked for again, withdraw " + flow->id + " -> " + outcome);
   }
   // Each commit that was told can be asked for again, as long as its version is kept.
   for (const auto& flow : ledger_.flows()) {
@@ -114,7 +122,7 @@ Task<void> RegistryAuditor::check_log() {
     }
     next += stored->size();
   }
-  const chain::State served = core_.views().state();
+  const chain::State served = *core_.views().state();
   expect(served.head() == state->head() && served.governance() == state->governance() &&
              std::ranges::equal(
                  served.descriptors(), state->descriptors(), {},

@@ -35,7 +35,7 @@ bool RegistryJudge::has_approval_reason(Code code) const {
     case Code::RevokedKey:
       return others_decide;
     case Code::VersionSkew:
-      return flow.commit_tried || (flow.changes_signers && others_decide);
+      return flow.commit_tried || flow.withdraw_tried || (flow.changes_signers && others_decide);
     default:
       return false;
   }
@@ -47,16 +47,20 @@ bool RegistryJudge::has_own_reason(Code code) const {
   if (code == Code::StorageBusy) return request_->heavy && (disk_fails_ || disk_is_slow_);
   if (code == Code::NotFound) {
     // Who asks again once its version was pruned and the process has gone is not known any more.
-    const bool is_forgotten =
-        prunes_ && begun_.commit_was_tried && (ask == Ask::Commit || has_signer(ask));
+    const bool is_forgotten = prunes_ && begun_.commit_was_tried &&
+                              (ask == Ask::Commit || ask == Ask::Withdraw || has_signer(ask));
     return ask == Ask::Missing || is_forgotten ||
-           (ask == Ask::ShowProposal && request_->flow->commit_tried);
+           (ask == Ask::ShowProposal &&
+            (request_->flow->commit_tried || request_->flow->withdraw_tried));
   }
   if (code == Code::Pruned) return ask == Ask::Version || ask == Ask::Log;
   if (ask == Ask::ProposeWrong) return code == Code::Malformed || code == Code::VersionSkew;
   if (has_signer(ask)) {
     return has_approval_reason(code);
   }
+  // What is withdrawn already is withdrawn again: only a version cannot be taken back.
+  if (ask == Ask::Withdraw) return code == Code::VersionSkew && begun_.commit_was_tried;
+  if (ask == Ask::Commit && code == Code::VersionSkew && begun_.withdraw_was_tried) return true;
   return (ask == Ask::Commit || ask == Ask::Propose) && has_change_reason(code);
 }
 
@@ -89,6 +93,13 @@ Wrong RegistryJudge::judge_change() {
     flow.id = json_text(answer_.body, "proposal");
     return flow.id.empty() ? Wrong("a proposal without an id") : Wrong();
   }
+  if (request_->ask == Ask::Withdraw) {
+    if (answer_.status != 204) return "unexpected status of a withdrawal";
+    if (flow.version) return "withdrawn after it was committed";
+    flow.withdrawn = true;
+    return std::nullopt;
+  }
+  if (begun_.was_withdrawn) return "taken after it was withdrawn";
   if (request_->ask == Ask::Approve) {
     return answer_.status == 200 ? Wrong() : Wrong("unexpected status of an approval");
   }
@@ -111,6 +122,7 @@ Wrong RegistryJudge::judge_success() {
     case Ask::Propose:
     case Ask::Approve:
     case Ask::Commit:
+    case Ask::Withdraw:
       return judge_change();
     case Ask::ProposeWrong:
     case Ask::ApproveForged:
@@ -128,6 +140,9 @@ Wrong RegistryJudge::judge_success() {
       if (at == std::string::npos) return "no HEAD";
       return judge_head(std::string_view(answer_.body).substr(at));
     }
+    case Ask::ShowProposal:
+      if (begun_.was_withdrawn) return "shown after it was withdrawn";
+      return answer_.status == 200 ? Wrong() : Wrong("unexpected status");
     case Ask::Missing:
     case Ask::Garbage:
       return "success where there is nothing to succeed";

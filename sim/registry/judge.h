@@ -14,6 +14,8 @@ struct Begun {
   std::uint64_t floor = 0;  // the newest version that anybody had been told of
   bool was_tried = false;   // its signer may have approved before
   bool commit_was_tried = false;
+  bool withdraw_was_tried = false;
+  bool was_withdrawn = false;  // and somebody was told
 };
 
 class RegistryJudge final : public Judge {

@@ -23,6 +23,8 @@ struct Flow {
   std::set<std::size_t> approved;        // signers whose approval was acknowledged
   std::set<std::size_t> tried;           // or may be there
   bool commit_tried = false;             // may be committed
+  bool withdraw_tried = false;           // may be withdrawn
+  bool withdrawn = false;                // it was told
   std::optional<std::uint64_t> version;  // it was told
   bool changes_signers = false;
 };

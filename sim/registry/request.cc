@@ -13,12 +13,13 @@
 namespace ron::sim {
 namespace {
 
-constexpr std::array<std::string_view, 18> kNames = {
-    "propose", "propose-wrong",  "approve",     "approve-forged", "approve-unknown",
-    "commit",  "head",           "head-if-new", "version",        "log",
-    "state",   "list-proposals", "show",        "checkpoints",    "health",
-    "ready",   "missing",        "garbage"};
+constexpr std::array<std::string_view, 19> kNames = {
+    "propose", "propose-wrong", "approve",        "approve-forged", "approve-unknown",
+    "commit",  "withdraw",      "head",           "head-if-new",    "version",
+    "log",     "state",         "list-proposals", "show",           "checkpoints",
+    "health",  "ready",         "missing",        "garbage"};
 
+bool changes(Ask ask) { return ask <= Ask::Withdraw; }
 bool is_post(Ask ask) { return ask <= Ask::Commit; }
 
 // Now and then so many descriptors that a segment is soon full.
@@ -108,6 +109,7 @@ std::string RegistryRequestMaker::target_of(Dice& dice, RegistryRequest& request
     case Ask::Commit:
       return "/registry/commit/" + request.flow->id;
     case Ask::ShowProposal:
+    case Ask::Withdraw:
       return "/registry/proposals/" + request.flow->id;
     case Ask::Version:
       request.version = dice.below(ledger.newest() + 1);
@@ -140,13 +142,14 @@ RequestPtr RegistryRequestMaker::make(Dice& dice, Ask ask, std::shared_ptr<Flow>
   request->garbage = ask == Ask::Garbage;
   request->asks_ready = ask == Ask::Ready;
   request->heavy = ask < Ask::Health;
-  request->public_read = request->heavy && !is_post(ask);
+  request->public_read = request->heavy && !changes(ask);
   if (request->public_read) request->answer_bytes = plan_.largest_body;
   if (request->garbage) {
     request->head = "GET  /registry HTTP/1.1\r\n\r\n";
     return request;
   }
-  request->head = std::string(is_post(ask) ? "POST " : "GET ") + target_of(dice, *request, ledger) +
+  const std::string_view method = is_post(ask) ? "POST " : changes(ask) ? "DELETE " : "GET ";
+  request->head = std::string(method) + target_of(dice, *request, ledger) +
                   " HTTP/1.1\r\nHost: registry\r\nX-Corr-ID: " + request->corr_id + "\r\n";
   request->has_token = dice.chance(95);
   if (request->has_token) request->head += "Authorization: Bearer " + token_ + "\r\n";

@@ -21,6 +21,7 @@ enum class Ask : std::uint8_t {
   ApproveForged,   // with a signature of something else
   ApproveUnknown,  // by nobody's key
   Commit,
+  Withdraw,
   Head,
   HeadIfNew,  // If-None-Match
   Version,
@@ -44,7 +45,7 @@ struct RegistryRequest : Request {
   bool has_token = true;
 
   [[nodiscard]] bool changes() const {
-    return ask == Ask::Propose || ask == Ask::Approve || ask == Ask::Commit;
+    return ask == Ask::Propose || ask == Ask::Approve || ask == Ask::Commit || ask == Ask::Withdraw;
   }
 };
 

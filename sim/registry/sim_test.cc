@@ -12,7 +12,7 @@ namespace {
 
 TEST(RegistrySim, SeedsPass) {
   Tally total;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const RunResult result = run_seed(seed, make_registry_subject, {});
     EXPECT_EQ(result.verdict, std::nullopt) << "replay: registry_sim --trace --seed " << seed;
     total.add(result.tally);
@@ -21,6 +21,7 @@ TEST(RegistrySim, SeedsPass) {
   EXPECT_GT(total.faults["disks made to fail"], 5U);
   EXPECT_GT(total.events["commits acknowledged"], 100U);
   EXPECT_GT(total.events["changes of signers"], 10U);
+  EXPECT_GT(total.events["withdrawals acknowledged"], 100U);
   EXPECT_GT(total.events["versions verified at the end"], 100U);
   EXPECT_GT(total.events["logs that were pruned"], 5U);
   EXPECT_GT(total.events["changes that were followed"], 100U);

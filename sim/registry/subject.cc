@@ -187,7 +187,8 @@ class RegistrySubject::Session final : public Caller {
   RequestPtr next(Dice& dice, bool alone) override {
     const RegistryRequestMaker& maker = subject_.maker_;
     if (!alone || dice_.chance(25)) return maker.any_read(dice, subject_.ledger_);
-    const bool is_over = flow_ && (flow_->id.empty() || (flow_->version && dice_.chance(70)));
+    const bool is_over =
+        flow_ && (flow_->id.empty() || ((flow_->version || flow_->withdrawn) && dice_.chance(70)));
     if (!flow_ || is_over) {
       flow_ = std::make_shared<Flow>();
       flow_->changes_signers = subject_.plan_.rotates && dice_.chance(15);
@@ -203,6 +204,7 @@ class RegistrySubject::Session final : public Caller {
 
   Ask any_step() {
     using enum Ask;
+    if (dice_.chance(4) || (flow_->withdrawn && dice_.chance(20))) return Withdraw;
     if (dice_.chance(12)) return dice_.pick({ApproveForged, ApproveUnknown, ShowProposal, Commit});
     if (flow_->changes_signers && flow_->approved.size() < kBoth) return Approve;
     // Some of them may not count any more.
@@ -234,8 +236,11 @@ std::optional<std::size_t> RegistrySubject::begin(const Request& request, unsign
   Begun begun{.floor = ledger_.newest()};
   if (asked->flow) {
     begun.commit_was_tried = asked->flow->commit_tried;
+    begun.withdraw_was_tried = asked->flow->withdraw_tried;
+    begun.was_withdrawn = asked->flow->withdrawn;
     begun.was_tried = asked->flow->tried.contains(asked->signer);
     if (asked->ask == Ask::Approve) asked->flow->tried.insert(asked->signer);
+    if (asked->ask == Ask::Withdraw) asked->flow->withdraw_tried = true;
     if (asked->ask == Ask::Commit) {
       asked->flow->commit_tried = true;
       if (asked->flow->changes_signers) ledger_.signers_may_change();
@@ -268,6 +273,7 @@ void RegistrySubject::learn(const RegistryRequest& request, const Answer& answer
     ledger_.remember(request.flow);
   }
   if (request.ask == Ask::Approve) flow.approved.insert(request.signer);
+  if (request.ask == Ask::Withdraw) ++withdrawn_;
   if (request.ask == Ask::Commit && answer.status == 201) {
     ++committed_;
     if (flow.changes_signers) ++rotated_;
@@ -290,6 +296,7 @@ void RegistrySubject::count(Tally& tally) const {
   tally.operations = begun_.size();
   tally.events["proposals acknowledged"] += ledger_.flows().size();
   tally.events["commits acknowledged"] += committed_;
+  tally.events["withdrawals acknowledged"] += withdrawn_;
   tally.events["changes of signers"] += rotated_;
   tally.events["versions verified at the end"] += checked_;
   if (first_ != 0) ++tally.events["logs that were pruned"];

@@ -82,6 +82,7 @@ class RegistrySubject final : public Subject {
   std::uint64_t seen_ = 0;             // the newest HEAD that was published
   std::uint64_t committed_ = 0;
   std::uint64_t rotated_ = 0;
+  std::uint64_t withdrawn_ = 0;
   std::uint64_t checked_ = 0;
   std::uint64_t first_ = 0;
   std::uint64_t changes_ = 0;  // that followers saw

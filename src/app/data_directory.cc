@@ -16,14 +16,15 @@ namespace files = platform::posix;
 
 constexpr std::size_t kTokenFileBytes = 64 * base::kKiB;
 
-bool is_honoured(const auth::Keyring& keyring, std::string_view text, std::int64_t now_unix_s) {
+bool is_admins(const auth::Keyring& keyring, std::string_view text, std::int64_t now_unix_s) {
   while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   auth::Request wanted;
   wanted.scope = auth::Scope::kStorageAdmin;
   wanted.method = "GET";
   wanted.path = "/";
   wanted.now_unix_s = now_unix_s;
-  return auth::authorize(keyring, text, wanted).has_value();
+  const auto token = auth::verify_token(keyring, text);
+  return token && auth::permits(*token, wanted) && token->grant.is_any_tenants();
 }
 
 }  // namespace
@@ -51,13 +52,15 @@ base::Result<bool> prepare(const DataDirectory& directory, const kit::AuthConfig
   return is_first;
 }
 
-base::Result<void> keep_admin_token(const DataDirectory& directory, const auth::Keyring& keyring,
+base::Result<bool> keep_admin_token(const DataDirectory& directory, const auth::Keyring& keyring,
                                     platform::Random& random, std::int64_t now_unix_s) {
   const auto there = files::read_small_file(directory.admin_token(), kTokenFileBytes);
-  if (there && is_honoured(keyring, *there, now_unix_s)) return {};
+  if (there && is_admins(keyring, *there, now_unix_s)) return false;
   const auto token = mint_admin_token(keyring, random, now_unix_s);
   if (!token) return base::fail(token.error());
-  return files::write_private_file(directory.admin_token(), *token + "\n");
+  const auto written = files::write_private_file(directory.admin_token(), *token + "\n");
+  if (!written) return base::fail(written.error());
+  return there.has_value();
 }
 
 }  // namespace ron::app

@@ -1,7 +1,8 @@
 // The directory of --data: what a process finds there, and what it makes on its first start.
 //
 //   DIR/keys/*.key         root keys, unless auth.keys_dir says where they are
-//   DIR/keys/admin.token   a token with every scope, for the commands of this machine
+//   DIR/keys/admin.token   a token with every scope, for any tenant, for the commands of this
+//                          machine
 //   DIR/storage            objects, unless storage.data_dirs says where they are; so for each
 //   service
 #pragma once
@@ -38,8 +39,9 @@ struct DataDirectory {
 // run.
 base::Result<bool> prepare(const DataDirectory& directory, const kit::AuthConfig& config,
                            platform::Random& random, std::int64_t now_unix_s);
-// Writes the admin token (0600) if there is none that these keys honour.
-base::Result<void> keep_admin_token(const DataDirectory& directory, const auth::Keyring& keyring,
+// Writes the admin token (0600) unless there is one that these keys honour and that may name any
+// tenant: those of older versions may not. True when it replaced one.
+base::Result<bool> keep_admin_token(const DataDirectory& directory, const auth::Keyring& keyring,
                                     platform::Random& random, std::int64_t now_unix_s);
 
 }  // namespace ron::app

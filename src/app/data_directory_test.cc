@@ -1,5 +1,7 @@
 #include "app/data_directory.h"
 
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "app/keys.h"
@@ -20,12 +22,23 @@ class DataDirectoryTest : public cli::testing::InScratch {
     EXPECT_TRUE(prepare(directory_, config, random_, kNow));
     const auto keyring = load_keyring(directory_.auth(config), random_, kNow);
     EXPECT_TRUE(keyring) << keyring.error().message;
-    EXPECT_TRUE(keep_admin_token(directory_, **keyring, random_, kNow));
+    const auto kept = keep_admin_token(directory_, **keyring, random_, kNow);
+    EXPECT_TRUE(kept) << kept.error().message;
+    has_replaced_ = kept.value_or(false);
     return *keyring;
   }
   std::string token() { return files::read_small_file(directory_.admin_token(), 4096).value(); }
 
+  // Whether the token that is there lets its holder name any tenant.
+  bool is_any_tenants(const auth::Keyring& keyring) {
+    std::string text = token();
+    text.pop_back();
+    const auto verified = auth::verify_token(keyring, text);
+    return verified && verified->grant.is_any_tenants();
+  }
+
   DataDirectory directory_{path("data")};
+  bool has_replaced_ = false;
 };
 
 TEST_F(DataDirectoryTest, TheFirstStartMakesAKeyAndATokenNobodyElseMayRead) {
@@ -37,6 +50,8 @@ TEST_F(DataDirectoryTest, TheFirstStartMakesAKeyAndATokenNobodyElseMayRead) {
   std::string text = token();
   text.pop_back();
   EXPECT_TRUE(auth::verify_token(*keyring, text));
+  EXPECT_TRUE(is_any_tenants(*keyring));
+  EXPECT_FALSE(has_replaced_);
 }
 
 TEST_F(DataDirectoryTest, TheNextStartChangesNothing) {
@@ -44,6 +59,32 @@ TEST_F(DataDirectoryTest, TheNextStartChangesNothing) {
   const std::string before = token();
   EXPECT_EQ(started()->active().id, active);
   EXPECT_EQ(token(), before);
+  EXPECT_FALSE(has_replaced_);
+}
+
+TEST_F(DataDirectoryTest, ATokenThatMayNotNameAnyTenantIsReplaced) {
+  const auto keyring = started();
+  const auth::RootKey& key = keyring->active();
+  constexpr std::array<std::byte, auth::kNonceBytes> kNonce{};
+  const auto minted = [&key, &kNonce](const auth::Tenancy& tenancy) {
+    return auth::Macaroon::mint(key.secret.bytes(),
+                                auth::print_token_identifier(key.id, kNonce, tenancy),
+                                auth::kTokenLocation)
+        .value();
+  };
+  using auth::Tenancy;
+  for (const auth::Macaroon& old :
+       {minted(Tenancy::unsaid()), minted(Tenancy::nobody()), minted(Tenancy::named("acme")),
+        minted(Tenancy::any()).attenuate("tenant = acme").value()}) {
+    ASSERT_TRUE(files::write_private_file(directory_.admin_token(), old.text() + "\n"));
+    EXPECT_TRUE(is_any_tenants(*started()));
+    EXPECT_TRUE(has_replaced_);
+    EXPECT_EQ(files::file_mode(directory_.admin_token()).value(), 0600U);
+  }
+  ASSERT_TRUE(
+      files::write_private_file(directory_.admin_token(), minted(Tenancy::any()).text() + "\n"));
+  started();
+  EXPECT_FALSE(has_replaced_);
 }
 
 TEST_F(DataDirectoryTest, ATokenTheKeysDoNotHonourIsReplaced) {

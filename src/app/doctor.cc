@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/doctor_memory.h"
 #include "platform/posix/host.h"
 
 namespace ron::app {
@@ -89,6 +90,7 @@ Findings judge(const Selection& services, const config::Config& config,
                    "Linux 6.1 or later with transparent huge pages offers them"});
   }
   for (const ServiceEntry* entry : services) entry->judge(config, machine, cores, out);
+  judge_memory(process_budget(services, config, cores), machine.memory_bytes, out);
   return out;
 }
 
@@ -114,11 +116,12 @@ Findings examine(const ServeOptions& options) {
   return out;
 }
 
-std::string print(const Findings& findings) {
+std::string print(const Findings& findings, Details details) {
   std::size_t width = 0;
   for (const Finding& finding : findings) width = std::max(width, finding.topic.size());
   std::string out;
   for (const Finding& finding : findings) {
+    if (finding.is_detail && details == Details::Hide) continue;
     std::string topic = finding.topic;
     topic.resize(width, ' ');
     out += std::string(name(finding.level)) + "  " + topic + "  " + finding.text;

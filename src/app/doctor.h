@@ -25,7 +25,8 @@ Findings examine_files(const ServeOptions& options, const config::Config& config
 Findings examine(const ServeOptions& options);
 
 // One line per finding: `warn  memory  …; advice`.
-std::string print(const Findings& findings);
+enum class Details : bool { Hide, Show };
+std::string print(const Findings& findings, Details details = Details::Hide);
 bool has_failure(const Findings& findings) noexcept;
 
 }  // namespace ron::app

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "app/doctor_memory.h"
 #include "base/about.h"
 #include "base/units.h"
 #include "platform/posix/files.h"
@@ -32,9 +31,11 @@ void look_at_pack(const edge::PackConfig& pack, Findings& out) {
 // How much of the disk others leave to it is not known here.
 void tell_disk(const std::vector<kit::Addend>& budget, Findings& out) {
   for (const kit::Addend& addend : budget) {
-    out.push_back({Level::Ok, "disk",
-                   base::about(addend.bytes()) + " = " + std::to_string(addend.count) + " x " +
-                       base::about(addend.each_bytes) + "  " + addend.what});
+    out.push_back({.level = Level::Ok,
+                   .topic = "disk",
+                   .text = base::about(addend.bytes()) + " = " + std::to_string(addend.count) +
+                           " x " + base::about(addend.each_bytes) + "  " + addend.what,
+                   .is_detail = true});
   }
   if (budget.empty()) return;
   out.push_back(
@@ -65,11 +66,14 @@ void judge_edge(const config::Config& config, const platform::posix::Machine& ma
   const auto settings = config.get(edge::edge_section());
   judge_open_files(machine, edge::descriptors_needed(*settings, cores), "the edge",
                    "lower edge.max_conns or edge.workers", out);
-  judge_memory("edge", edge::memory_budget(*settings, cores), machine.memory_bytes,
-               "lower edge.cache.ram_bytes, edge.cache.entries, edge.workers, edge.loaders or "
-               "edge.max_conns",
-               out);
   tell_disk(edge::disk_budget(*settings), out);
+}
+
+std::vector<kit::Addend> budget_edge(const config::Config& config, const kit::ServiceConfig* front,
+                                     std::size_t cores) {
+  auto settings = *config.get(edge::edge_section());
+  if (front != nullptr) settings.server.max_conns = front->server.max_conns;
+  return edge::memory_budget(settings, cores);
 }
 
 }  // namespace ron::app

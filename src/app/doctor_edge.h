@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "app/finding.h"
 #include "config/load.h"
 #include "platform/posix/probe.h"
+#include "services/kit/budget.h"
 
 namespace ron::app {
 
@@ -17,5 +19,8 @@ void examine_edge_files(const config::Config& config, const std::string& directo
 // Descriptors and memory at its limits. Pure.
 void judge_edge(const config::Config& config, const platform::posix::Machine& machine,
                 std::size_t cores, Findings& out);
+
+std::vector<kit::Addend> budget_edge(const config::Config& config, const kit::ServiceConfig* front,
+                                     std::size_t cores);
 
 }  // namespace ron::app

@@ -33,4 +33,9 @@ void judge_gateway(const config::Config& config, const platform::posix::Machine&
                    "lower gateway.max_conns or gateway.upstream.max_connections", out);
 }
 
+std::vector<kit::Addend> budget_gateway(const config::Config& config, const kit::ServiceConfig*,
+                                        std::size_t cores) {
+  return kit::listener_budget("gateway", *config.get(gateway::gateway_section()), cores);
+}
+
 }  // namespace ron::app

@@ -1,6 +1,5 @@
 #include "app/doctor_index.h"
 
-#include "app/doctor_memory.h"
 #include "services/index/budget.h"
 
 namespace ron::app {
@@ -12,8 +11,13 @@ void judge_index(const config::Config& config, const platform::posix::Machine& m
   const auto settings = config.get(index::index_section());
   judge_open_files(machine, index::descriptors_needed(*settings, cores), "the index",
                    "lower index.max_conns or index.workers", out);
-  judge_memory("index", index::memory_budget(*settings, cores), machine.memory_bytes,
-               "lower index.cache.entries, index.storage.map_cache_bytes or index.max_conns", out);
+}
+
+std::vector<kit::Addend> budget_index(const config::Config& config, const kit::ServiceConfig* front,
+                                      std::size_t cores) {
+  auto settings = *config.get(index::index_section());
+  if (front != nullptr) settings.server.max_conns = front->server.max_conns;
+  return index::memory_budget(settings, cores);
 }
 
 }  // namespace ron::app

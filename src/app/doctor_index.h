@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "app/finding.h"
 #include "config/load.h"
 #include "platform/posix/probe.h"
+#include "services/kit/budget.h"
 
 namespace ron::app {
 
@@ -16,5 +18,8 @@ void examine_index_files(const config::Config& config, const std::string& direct
 // Descriptors and memory at its limits. Pure.
 void judge_index(const config::Config& config, const platform::posix::Machine& machine,
                  std::size_t cores, Findings& out);
+
+std::vector<kit::Addend> budget_index(const config::Config& config, const kit::ServiceConfig* front,
+                                      std::size_t cores);
 
 }  // namespace ron::app

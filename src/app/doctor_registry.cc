@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "app/doctor_memory.h"
 #include "platform/posix/files.h"
 #include "services/kit/capability_gate.h"
 #include "services/registry/budget.h"
@@ -47,10 +46,13 @@ void judge_registry(const config::Config& config, const platform::posix::Machine
   const auto settings = config.get(registry::registry_section());
   judge_open_files(machine, registry::descriptors_needed(*settings, cores), "the registry",
                    "lower registry.max_conns", out);
-  judge_memory("registry", registry::memory_budget(*settings, cores), machine.memory_bytes,
-               "lower registry.server.max_inflight, registry.limits.max_body_bytes or "
-               "registry.max_conns",
-               out);
+}
+
+std::vector<kit::Addend> budget_registry(const config::Config& config,
+                                         const kit::ServiceConfig* front, std::size_t cores) {
+  auto settings = *config.get(registry::registry_section());
+  if (front != nullptr) settings.server.max_conns = front->server.max_conns;
+  return registry::memory_budget(settings, cores);
 }
 
 }  // namespace ron::app

@@ -1,7 +1,6 @@
 #include "app/doctor_storage.h"
 
 #include "app/doctor_files.h"
-#include "app/doctor_memory.h"
 #include "base/about.h"
 #include "platform/posix/files.h"
 #include "services/storage/budget.h"
@@ -86,14 +85,17 @@ void judge_storage(const config::Config& config, const platform::posix::Machine&
                    std::size_t cores, Findings& out) {
   const auto settings = config.get(storage::storage_section());
   judge_descriptors(*settings, machine, cores, out);
-  judge_memory("storage", storage::memory_budget(*settings, cores), machine.memory_bytes,
-               "lower storage.server.max_inflight, storage.limits.decode_abs_cap_bytes or "
-               "storage.cache_bytes",
-               out);
   if (settings->cache_bytes.bytes >= machine.memory_bytes) {
     out.push_back({Level::Fail, "memory", "storage.cache_bytes is all the memory there is",
                    "lower storage.cache_bytes"});
   }
+}
+
+std::vector<kit::Addend> budget_storage(const config::Config& config,
+                                        const kit::ServiceConfig* front, std::size_t cores) {
+  auto settings = *config.get(storage::storage_section());
+  if (front != nullptr) settings.server.max_conns = front->server.max_conns;
+  return storage::memory_budget(settings, cores);
 }
 
 }  // namespace ron::app

@@ -1,7 +1,10 @@
 #include "app/doctor.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
+#include "app/doctor_memory.h"
 #include "services/storage/config.h"
 
 namespace ron::app {
@@ -55,14 +58,46 @@ TEST(Doctor, ACacheLargerThanTheMemoryFails) {
   EXPECT_NE(print(findings).find("warn  memory"), std::string::npos);
 }
 
-TEST(Doctor, SaysWhereTheRegistrysMemoryGoes) {
-  const std::string few = judged({"registry.sse.max_streams=100"}, large_machine());
-  EXPECT_NE(few.find("400.0KiB = 100 x 4.0KiB  event streams (registry.sse.max_streams)"),
-            std::string::npos)
-      << few;
+TEST(Doctor, SaysWhereTheMemoryGoesIfItIsAskedFor) {
+  const Findings findings =
+      judged_findings(*loaded({"registry.sse.max_streams=100"}), large_machine());
+  const std::string addend = "400.0KiB = 100 x 4.0KiB  event streams (registry.sse.max_streams)";
+  EXPECT_EQ(print(findings).find(addend), std::string::npos);
+  EXPECT_NE(print(findings, Details::Show).find(addend), std::string::npos);
+}
+
+TEST(Doctor, HasOneSumForTheProcess) {
   platform::posix::Machine machine = large_machine();
-  machine.memory_bytes = 64 * base::kMiB;
-  EXPECT_NE(judged({}, machine).find("lower registry.server.max_inflight"), std::string::npos);
+  machine.memory_bytes = base::kGiB;
+  const std::string text = judged({}, machine);
+  const std::size_t first = text.find("if every limit is reached at once; there are 1.0GiB");
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_EQ(text.find("if every limit", first + 1), std::string::npos) << text;
+  EXPECT_NE(text.find("lower the keys of the largest parts: "), std::string::npos) << text;
+}
+
+// Behind the gateway no other service has connections and bodies of its own.
+TEST(Doctor, OnlyTheServiceThatListensHasConnections) {
+  const auto config = loaded({"gateway.max_conns=10"});
+  const auto has = [](const std::vector<kit::Addend>& budget, std::string_view what) {
+    return std::ranges::any_of(
+        budget, [what](const kit::Addend& addend) { return addend.what.contains(what); });
+  };
+  const auto all = process_budget(select_services({}).value(), *config, 2);
+  EXPECT_TRUE(has(all, "connections (gateway.max_conns"));
+  for (const char* service : {"storage", "registry", "index", "edge"}) {
+    EXPECT_FALSE(has(all, "connections (" + std::string(service) + ".max_conns")) << service;
+    EXPECT_FALSE(has(all, "bodies (" + std::string(service))) << service;
+    const auto alone = process_budget(select_services({service}).value(), *config, 2);
+    EXPECT_TRUE(has(alone, "connections (" + std::string(service) + ".max_conns")) << service;
+  }
+  std::size_t pieces = 0;
+  for (const kit::Addend& addend : all) {
+    if (!addend.what.starts_with("pieces on their way")) continue;
+    ++pieces;
+    EXPECT_EQ(addend.count, 10U);
+  }
+  EXPECT_EQ(pieces, 1U) << "a connection sends one answer at a time";
 }
 
 TEST(Doctor, OnDiskTheMemoryOfTheIndexCounts) {
@@ -70,8 +105,9 @@ TEST(Doctor, OnDiskTheMemoryOfTheIndexCounts) {
   const auto config = config::load(schema(), inputs).value();
   const Findings findings = judged_findings(*config, large_machine());
   EXPECT_FALSE(has_failure(findings));
-  EXPECT_NE(print(findings).find("storage.data_dirs"), std::string::npos);
-  EXPECT_EQ(judged({}, large_machine()).find("storage.data_dirs"), std::string::npos);
+  const auto in_memory = judged_findings(*loaded({}), large_machine());
+  EXPECT_NE(print(findings, Details::Show).find("storage.data_dirs"), std::string::npos);
+  EXPECT_EQ(print(in_memory, Details::Show).find("storage.data_dirs"), std::string::npos);
 }
 
 TEST(Doctor, ACertificateThatIsNotThereFails) {

@@ -17,6 +17,7 @@ struct Finding {
   std::string topic;
   std::string text;
   std::string advice = {};  // what to do about it
+  bool is_detail = false;   // shown only if it is asked for
 };
 using Findings = std::vector<Finding>;
 

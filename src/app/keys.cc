@@ -55,7 +55,7 @@ base::Result<std::string> mint_admin_token(const auth::Keyring& keyring, platfor
                                            std::int64_t now_unix_s) {
   std::array<std::byte, auth::kNonceBytes> nonce{};
   random.fill(nonce);
-  auto token = auth::mint_token(keyring, {}, nonce, now_unix_s);
+  auto token = auth::mint_token(keyring, {}, nonce, now_unix_s, auth::TenantChoice::Any);
   if (!token) return fail(token.error());
   return token->text();
 }

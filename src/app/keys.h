@@ -26,7 +26,7 @@ base::Result<std::shared_ptr<const auth::Keyring>> load_keyring(const kit::AuthC
 base::Result<std::shared_ptr<const auth::Keyring>> with_deny_list(const auth::Keyring& current,
                                                                   const kit::AuthConfig& config);
 
-// A token with every scope. Secret.
+// A token with every scope, whose holder may act for any tenant. Secret.
 base::Result<std::string> mint_admin_token(const auth::Keyring& keyring, platform::Random& random,
                                            std::int64_t now_unix_s);
 

@@ -71,6 +71,36 @@ std::string errors_page() {
   return out;
 }
 
+std::string bound_of(const kit::ListDecl& list) {
+  if (list.most == 0) return "";
+  if (list.usual == 0 || list.usual == list.most) return std::to_string(list.most);
+  return std::to_string(list.usual) + ", at most " + std::to_string(list.most);
+}
+
+void append_lists(std::string& out, std::string_view title,
+                  std::span<const kit::ListDecl* const> lists) {
+  out += "\n## " + std::string(title) +
+         "\n\n| route | asked with | entries | on one page | bounded by |\n"
+         "| --- | --- | --- | ---: | --- |\n";
+  for (const kit::ListDecl* list : lists) {
+    out += "| `GET " + std::string(list->pattern) + "` | " + std::string(list->query) + " | " +
+           std::string(list->entries) + " | " + bound_of(*list) + " | " +
+           std::string(list->bounded_by) + " |\n";
+  }
+}
+
+std::string lists_page(Kinds services) {
+  std::string out = "# Lists\n" + std::string(kMade) +
+                    "\nEvery route that lists things, and what bounds its answer. `limit` asks for "
+                    "fewer or more, "
+                    "up to the bound.\n";
+  for (const kit::ServiceKind* kind : services) {
+    if (!kind->lists.empty()) append_lists(out, kind->wires->service, kind->lists);
+  }
+  append_lists(out, "the admin listener of every service", kit::kAdminLists);
+  return out;
+}
+
 std::vector<const kit::ServiceKind*> all_kinds() {
   std::vector<const kit::ServiceKind*> kinds;
   for (const ServiceEntry& entry : services()) kinds.push_back(entry.kind);
@@ -98,7 +128,8 @@ std::vector<Page> reference_pages(Kinds services, const config::Schema& schema) 
   return {{"concurrency", concurrency_page(services)},
           {"config", config_page(schema)},
           {"metrics", metrics_page(services)},
-          {"errors", errors_page()}};
+          {"errors", errors_page()},
+          {"lists", lists_page(services)}};
 }
 
 std::vector<Page> reference_pages() { return reference_pages(all_kinds(), schema()); }

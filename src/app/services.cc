@@ -20,11 +20,11 @@ namespace ron::app {
 namespace {
 
 constexpr std::array kServices = {
-    ServiceEntry{&storage::kKind, examine_storage_files, judge_storage},
-    ServiceEntry{&registry::kKind, examine_registry_files, judge_registry},
-    ServiceEntry{&index::kKind, examine_index_files, judge_index},
-    ServiceEntry{&edge::kKind, examine_edge_files, judge_edge},
-    ServiceEntry{&gateway::kKind, examine_gateway_files, judge_gateway},
+    ServiceEntry{&storage::kKind, examine_storage_files, judge_storage, budget_storage},
+    ServiceEntry{&registry::kKind, examine_registry_files, judge_registry, budget_registry},
+    ServiceEntry{&index::kKind, examine_index_files, judge_index, budget_index},
+    ServiceEntry{&edge::kKind, examine_edge_files, judge_edge, budget_edge},
+    ServiceEntry{&gateway::kKind, examine_gateway_files, judge_gateway, budget_gateway},
 };
 
 base::Error unknown_service(const std::string& name) {

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "config/load.h"
 #include "platform/posix/probe.h"
+#include "services/kit/budget.h"
 #include "services/kit/service_kind.h"
 
 namespace ron::app {
@@ -21,6 +22,10 @@ struct ServiceEntry {
   void (*examine_files)(const config::Config& config, const std::string& directory, Findings& out);
   void (*judge)(const config::Config& config, const platform::posix::Machine& machine,
                 std::size_t cores, Findings& out);
+  // The memory it may take. Behind another service, `front` has the settings of the one that
+  // listens for it; else null.
+  std::vector<kit::Addend> (*budget)(const config::Config& config, const kit::ServiceConfig* front,
+                                     std::size_t cores);
 };
 
 // In the order of start: whom others ask comes before them.

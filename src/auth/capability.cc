@@ -40,8 +40,8 @@ bool is_denied(const DenyList& denied, const Macaroon& token, const RootKey& key
          });
 }
 
-Result<Grant> grant_of(const Macaroon& token, const RootKey& key) {
-  Grant grant;
+Result<Grant> grant_of(const Macaroon& token, const RootKey& key, Tenancy tenancy) {
+  Grant grant = Grant::minted(std::move(tenancy));
   if (key.not_after_unix_s) grant.expire_by(*key.not_after_unix_s);
   for (const std::string& text : token.caveats()) {
     const auto caveat = parse_caveat(text, UnknownScopes::kIgnore);
@@ -51,6 +51,31 @@ Result<Grant> grant_of(const Macaroon& token, const RootKey& key) {
     grant.narrow(*caveat);
   }
   return grant;
+}
+
+// What the caveats of a new token say of its tenant.
+Result<Tenancy> tenancy_of(std::span<const Caveat> caveats, TenantChoice choice) {
+  Tenancy tenancy = choice == TenantChoice::Any ? Tenancy::any() : Tenancy::nobody();
+  for (const Caveat& caveat : caveats) {
+    const auto* const named = std::get_if<TenantCaveat>(&caveat);
+    if (named == nullptr || tenancy == Tenancy::named(named->name)) continue;
+    if (tenancy.kind == Tenancy::Kind::Any) {
+      return fail(Code::Malformed, "a token for any tenant is minted without a tenant");
+    }
+    if (tenancy.kind == Tenancy::Kind::Named) {
+      return fail(Code::Malformed, "a token acts for one tenant, not for two");
+    }
+    tenancy = Tenancy::named(named->name);
+  }
+  return tenancy;
+}
+
+// Whether the tenants its caveats name are such that it can act for them. Tokens of other systems
+// say nothing of tenants.
+Result<> check_tenants(const Macaroon& token) {
+  auto identifier = parse_token_identifier(token.identifier());
+  if (!identifier) return {};
+  return Grant::outlined(std::move(identifier->tenancy), token.caveats()).check_tenant();
 }
 
 }  // namespace
@@ -85,7 +110,7 @@ Result<VerifiedToken> verify_token(const Keyring& keyring, std::string_view bear
   if (is_denied(keyring.denied(), *token, *key, identifier->token_id)) {
     return fail(Code::RevokedKey, "the capability was revoked");
   }
-  auto grant = grant_of(*token, *key);
+  auto grant = grant_of(*token, *key, std::move(identifier->tenancy));
   if (!grant) return fail(grant.error());
   return VerifiedToken{.grant = std::move(*grant),
                        .key_id = std::move(identifier->key_id),
@@ -115,8 +140,8 @@ Result<Capability> authorize(const Keyring& keyring, std::string_view bearer_tex
 }
 
 Result<Macaroon> mint_token(const Keyring& keyring, std::span<const Caveat> caveats,
-                            std::span<const std::byte, kNonceBytes> nonce,
-                            std::int64_t now_unix_s) {
+                            std::span<const std::byte, kNonceBytes> nonce, std::int64_t now_unix_s,
+                            TenantChoice choice) {
   const RootKey& key = keyring.active();
   if (keyring.denied().key_ids.contains(key.id)) {
     return fail(Code::RevokedKey, "the active key " + key.id + " was revoked");
@@ -124,8 +149,10 @@ Result<Macaroon> mint_token(const Keyring& keyring, std::span<const Caveat> cave
   if (key.not_after_unix_s && now_unix_s >= *key.not_after_unix_s) {
     return fail(Code::RevokedKey, "the active key " + key.id + " is past its not_after");
   }
-  const auto token =
-      Macaroon::mint(key.secret.bytes(), print_token_identifier(key.id, nonce), kTokenLocation);
+  const auto tenancy = tenancy_of(caveats, choice);
+  if (!tenancy) return fail(tenancy.error());
+  const auto token = Macaroon::mint(
+      key.secret.bytes(), print_token_identifier(key.id, nonce, *tenancy), kTokenLocation);
   if (!token) return fail(token.error());
   return attenuate_token(*token, caveats);
 }
@@ -140,6 +167,7 @@ Result<Macaroon> attenuate_token(const Macaroon& token, std::span<const Caveat> 
     if (!next) return fail(next.error());
     narrower = std::move(*next);
   }
+  if (const auto checked = check_tenants(narrower); !checked) return fail(checked.error());
   return narrower;
 }
 

@@ -54,13 +54,20 @@ Capability capability_of(const VerifiedToken& token);
 base::Result<Capability> authorize(const Keyring& keyring, std::string_view bearer_text,
                                    const Request& request);
 
-// A token of the active key under these caveats; none at all grants everything. `nonce` must be
-// fresh random bytes. Malformed for a caveat that would not parse, RevokedKey when the active key
-// is denied or past its not_after.
+// For which tenant a new token acts: the one its caveats name, else none; or any, which its holder
+// names with a caveat of its own. The latter is for operators.
+enum class TenantChoice : std::uint8_t { Fixed, Any };
+
+// A token of the active key under these caveats; without any it grants everything that needs no
+// tenant. `nonce` must be fresh random bytes. Malformed for a caveat that would not parse, for two
+// different tenants, and for a tenant besides TenantChoice::Any; RevokedKey when the active key is
+// denied or past its not_after.
 base::Result<Macaroon> mint_token(const Keyring& keyring, std::span<const Caveat> caveats,
                                   std::span<const std::byte, kNonceBytes> nonce,
-                                  std::int64_t now_unix_s);
-// `token` under more caveats; needs no key. Malformed as above.
+                                  std::int64_t now_unix_s,
+                                  TenantChoice choice = TenantChoice::Fixed);
+// `token` under more caveats; needs no key. Malformed for a caveat that would not parse; Forbidden
+// for a tenant the token cannot act for, since every server would refuse the result.
 base::Result<Macaroon> attenuate_token(const Macaroon& token, std::span<const Caveat> caveats);
 
 }  // namespace ron::auth

@@ -33,18 +33,26 @@ std::optional<Code> refusal(const Keyring& ring, std::string_view text, const Re
   return capability.error().code;
 }
 
-// How many requests of the small world `caveats` and one more permit; none if any of them is not
-// permitted without the additional one.
+// Whether the holder of the token can get this request done for that tenant.
+bool succeeds(const base::Result<VerifiedToken>& token, const Request& request,
+              const std::string& tenant) {
+  return token && permits(*token, request) && testing::can_act_for(token->grant, tenant);
+}
+
+// How many requests of the small world, each for every tenant, `caveats` and one more permit; none
+// if any of them is not permitted without the additional one.
 std::optional<int> permitted_after_narrowing(std::vector<std::string> caveats,
-                                             const std::string& more) {
-  const auto wide = verify_token(keyring(), token_with(caveats).text());
+                                             const std::string& more, const Tenancy& tenancy) {
+  const auto wide = verify_token(keyring(), token_with(caveats, tenancy).text());
   caveats.push_back(more);
-  const auto narrow = verify_token(keyring(), token_with(caveats).text());
+  const auto narrow = verify_token(keyring(), token_with(caveats, tenancy).text());
   int count = 0;
   for (const Request& request : testing::all_requests()) {
-    if (!narrow || !permits(*narrow, request)) continue;
-    if (!wide || !permits(*wide, request)) return std::nullopt;
-    ++count;
+    for (const std::string& tenant : testing::all_tenants()) {
+      if (!succeeds(narrow, request, tenant)) continue;
+      if (!succeeds(wide, request, tenant)) return std::nullopt;
+      ++count;
+    }
   }
   return count;
 }
@@ -69,12 +77,14 @@ TEST(Capability, AbsentGarbledAndForeignTokensAreUnauthorized) {
   const auto mint = [&](std::string_view identifier, std::string_view location) {
     return Macaroon::mint(key.secret.bytes(), identifier, location).value().text();
   };
-  const std::string good = print_token_identifier("k1", nonce_bytes(9));
+  const std::string good = print_token_identifier("k1", nonce_bytes(9), Tenancy::nobody());
   EXPECT_EQ(refusal(keyring(), mint(good, "ron"), put_request()), std::nullopt);
   for (const std::string& bad :
        {std::string(), std::string("x"), std::string("not a token"),
         token_with({}).text().substr(4), mint("hello", "ron"), mint(good, ""), mint(good, "other"),
-        mint(print_token_identifier("k2", nonce_bytes(9)), "ron")}) {
+        mint(good + ":", "ron"), mint(good.substr(0, good.size() - 1), "ron"),
+        mint("v3" + good.substr(2), "ron"), mint("v1" + good.substr(2), "ron"),
+        mint(print_token_identifier("k2", nonce_bytes(9), Tenancy::nobody()), "ron")}) {
     EXPECT_EQ(refusal(keyring(), bad, put_request()), Code::Unauthorized) << bad;
   }
 }
@@ -175,10 +185,25 @@ TEST(Mint, MintsWithTheActiveKeyAndTheCaveats) {
   const std::vector<Caveat> caveats{TenantCaveat{"acme"}, MethodCaveat{{"GET", "PUT"}}};
   const auto token = mint_token(keyring(), caveats, nonce_bytes(7), kNow);
   ASSERT_TRUE(token);
-  EXPECT_EQ(token->identifier(), "v1:k1:07070707070707070707070707070707");
+  EXPECT_EQ(token->identifier(), "v2:k1:07070707070707070707070707070707:tenant=acme");
   EXPECT_EQ(token->location(), "ron");
   EXPECT_EQ(token->caveats(), (std::vector<std::string>{"tenant = acme", "method = GET,PUT"}));
   EXPECT_TRUE(verify_token(keyring(), token->text()));
+}
+
+TEST(Mint, SaysForWhichTenantTheTokenActs) {
+  const auto identifier_of = [](std::vector<Caveat> caveats, TenantChoice choice) {
+    return mint_token(keyring(), caveats, nonce_bytes(7), kNow, choice)->identifier().substr(39);
+  };
+  EXPECT_EQ(identifier_of({}, TenantChoice::Fixed), "none");
+  EXPECT_EQ(identifier_of({}, TenantChoice::Any), "any");
+  EXPECT_EQ(identifier_of({TenantCaveat{"acme"}, TenantCaveat{"acme"}}, TenantChoice::Fixed),
+            "tenant=acme");
+  const std::vector<Caveat> two{TenantCaveat{"acme"}, TenantCaveat{"other"}};
+  EXPECT_EQ(mint_token(keyring(), two, nonce_bytes(7), kNow).error().code, Code::Malformed);
+  EXPECT_EQ(
+      mint_token(keyring(), {two.data(), 1}, nonce_bytes(7), kNow, TenantChoice::Any).error().code,
+      Code::Malformed);
 }
 
 TEST(Mint, RefusesCaveatsNoServerWouldAccept) {
@@ -200,23 +225,64 @@ TEST(Mint, RefusesARevokedOrExpiredKey) {
   EXPECT_EQ(mint_token(ended, {}, nonce_bytes(7), kNow).error().code, Code::RevokedKey);
 }
 
-TEST(Attenuation, NeverWidensForAnyPairOfCaveats) {
-  int permitted = 0;
-  for (const std::string& caveat : testing::all_caveat_texts()) {
-    for (const std::string& more : testing::all_caveat_texts()) {
-      const auto count = permitted_after_narrowing({caveat}, more);
-      ASSERT_TRUE(count) << caveat << " | " << more;
-      permitted += *count;
-    }
+TEST(Attenuation, ATenantAddedLaterIsRefusedUnlessTheTokenIsForAny) {
+  const auto code = [](const Tenancy& tenancy, const std::vector<std::string>& caveats) {
+    return refusal(keyring(), token_with(caveats, tenancy).text(), put_request());
+  };
+  for (const Tenancy& tenancy : {Tenancy::unsaid(), Tenancy::nobody()}) {
+    EXPECT_EQ(code(tenancy, {}), std::nullopt);
+    EXPECT_EQ(code(tenancy, {"tenant = acme"}), Code::Forbidden) << print(tenancy);
   }
-  EXPECT_GT(permitted, 0);
+  EXPECT_EQ(code(Tenancy::named("acme"), {}), std::nullopt);
+  EXPECT_EQ(code(Tenancy::named("acme"), {"tenant = acme"}), std::nullopt);
+  EXPECT_EQ(code(Tenancy::named("acme"), {"tenant = other"}), Code::Forbidden);
+  EXPECT_EQ(code(Tenancy::any(), {}), std::nullopt);
+  EXPECT_EQ(code(Tenancy::any(), {"tenant = acme"}), std::nullopt);
+  EXPECT_EQ(code(Tenancy::any(), {"tenant = acme", "tenant = other"}), Code::Forbidden);
+}
+
+TEST(Attenuation, TheRefusalOfATenantSaysWhatToDo) {
+  const auto message = [](const Tenancy& tenancy) {
+    const std::string text = token_with({"tenant = acme"}, tenancy).text();
+    return authorize(keyring(), text, put_request()).error().message;
+  };
+  EXPECT_NE(message(Tenancy::unsaid()).find("mint it again"), std::string::npos);
+  EXPECT_NE(message(Tenancy::nobody()).find("ron token mint --tenant"), std::string::npos);
+}
+
+TEST(Attenuation, IsNotPreparedWithATenantThatEveryServerRefuses) {
+  const std::vector<Caveat> acme{TenantCaveat{"acme"}};
+  const auto code = [&acme](const Tenancy& tenancy) -> std::optional<Code> {
+    const auto narrower = attenuate_token(token_with({}, tenancy), acme);
+    return narrower ? std::nullopt : std::optional(narrower.error().code);
+  };
+  EXPECT_EQ(code(Tenancy::unsaid()), Code::Forbidden);
+  EXPECT_EQ(code(Tenancy::nobody()), Code::Forbidden);
+  EXPECT_EQ(code(Tenancy::named("other")), Code::Forbidden);
+  EXPECT_EQ(code(Tenancy::named("acme")), std::nullopt);
+  EXPECT_EQ(code(Tenancy::any()), std::nullopt);
+}
+
+TEST(Attenuation, NeverWidensForAnyPairOfCaveats) {
+  for (const Tenancy& tenancy : testing::all_tenancies()) {
+    int permitted = 0;
+    for (const std::string& caveat : testing::all_caveat_texts()) {
+      for (const std::string& more : testing::all_caveat_texts()) {
+        const auto count = permitted_after_narrowing({caveat}, more, tenancy);
+        ASSERT_TRUE(count) << print(tenancy) << " | " << caveat << " | " << more;
+        permitted += *count;
+      }
+    }
+    EXPECT_GT(permitted, 0);
+  }
 }
 
 TEST(Attenuation, NeverWidens) {
   EXPECT_TRUE(rc::check("attenuated permits implies the original permits", [] {
     const auto caveats = *testing::caveat_texts();
     const auto more = *testing::caveat_text();
-    const auto count = permitted_after_narrowing(caveats, more);
+    const auto tenancy = *testing::tenancy();
+    const auto count = permitted_after_narrowing(caveats, more, tenancy);
     RC_CLASSIFY(count > 0);
     RC_ASSERT(count.has_value());
   }));
@@ -226,15 +292,16 @@ TEST(Attenuation, OrderDoesNotMatterButForTheSignature) {
   EXPECT_TRUE(rc::check("permuted caveats grant the same", [] {
     auto caveats = *testing::caveat_texts();
     const auto request = *testing::any_request();
-    const auto before = verify_token(keyring(), token_with(caveats).text());
-    const auto code = refusal(keyring(), token_with(caveats).text(), request);
+    const auto tenancy = *testing::tenancy();
+    const auto before = verify_token(keyring(), token_with(caveats, tenancy).text());
+    const auto code = refusal(keyring(), token_with(caveats, tenancy).text(), request);
     std::ranges::reverse(caveats);
     const auto offset = caveats.empty() ? 0 : *rc::gen::inRange<std::size_t>(0, caveats.size());
     std::ranges::rotate(caveats, caveats.begin() + static_cast<std::ptrdiff_t>(offset));
-    const auto after = verify_token(keyring(), token_with(caveats).text());
+    const auto after = verify_token(keyring(), token_with(caveats, tenancy).text());
     RC_ASSERT(before.has_value() == after.has_value());
     if (before) RC_ASSERT(before->grant == after->grant);
-    RC_ASSERT(refusal(keyring(), token_with(caveats).text(), request) == code);
+    RC_ASSERT(refusal(keyring(), token_with(caveats, tenancy).text(), request) == code);
   }));
 }
 

@@ -15,16 +15,10 @@ using base::Result;
 
 constexpr std::string_view kSeparator = " = ";
 
-bool is_alphanumeric(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 Result<Caveat> parse_tenant(std::string_view value) {
-  const bool good =
-      !value.empty() && value.size() <= kMaxTenantBytes && std::ranges::all_of(value, [](char c) {
-        return is_alphanumeric(c) || c == '.' || c == '_' || c == '-';
-      });
-  if (!good) return fail(Code::Malformed, "a tenant is 1 to 64 of letters, digits, '.', '_', '-'");
+  if (!is_tenant_name(value)) {
+    return fail(Code::Malformed, "a tenant is 1 to 64 of letters, digits, '.', '_', '-'");
+  }
   return TenantCaveat{std::string(value)};
 }
 

@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "auth/scope.h"
+#include "auth/tenancy.h"
 #include "base/result.h"
 
 namespace ron::auth {
 
-inline constexpr std::size_t kMaxTenantBytes = 64;
 inline constexpr std::size_t kMaxMethodBytes = 16;
 inline constexpr std::size_t kMaxPathPrefixBytes = 1024;
 
@@ -28,7 +28,8 @@ struct ScopeCaveat {
   ScopeSet scopes;
   friend bool operator==(const ScopeCaveat&, const ScopeCaveat&) = default;
 };
-// The work is done for and charged to this tenant: letters, digits, `.`, `_`, `-`.
+// The work is done for and charged to this tenant. The caveat repeats what the token was minted
+// for, or narrows a token that was minted for any tenant; on every other token it refuses.
 struct TenantCaveat {
   std::string name;
   friend bool operator==(const TenantCaveat&, const TenantCaveat&) = default;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "auth/capability.h"
@@ -58,7 +59,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(parse_key_file(print_key_file(*key)) == *key);
   }
   if (const auto identifier = parse_token_identifier(text)) {
-    require(text == "v1:" + identifier->key_id + ":" + identifier->token_id);
+    const std::string start = ":" + identifier->key_id + ":" + identifier->token_id;
+    const std::string tenancy = print(identifier->tenancy);
+    require(text == (tenancy.empty() ? "v1" + start : "v2" + start + ":" + tenancy));
   }
   if (const auto bearer = parse_authorization_header(text)) {
     require(text.ends_with(*bearer) && bearer->find(' ') == std::string_view::npos);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace ron::auth {
 namespace {
@@ -15,12 +16,12 @@ struct Narrower {
   void operator()(const ScopeCaveat& c) const { grant.scopes.keep_only(c.scopes); }
 
   void operator()(const TenantCaveat& c) const {
-    if (grant.tenants_conflict) return;
-    if (grant.tenant && *grant.tenant != c.name) {
-      grant.tenants_conflict = true;
-      grant.tenant.reset();
-    } else {
+    if (grant.tenant_refused || grant.tenant == c.name) return;
+    if (grant.is_any_tenants()) {
       grant.tenant = c.name;
+    } else {
+      grant.tenant_refused = true;
+      grant.tenant.reset();
     }
   }
 
@@ -55,19 +56,55 @@ bool path_is_below(std::string_view path, std::string_view prefix) {
 
 }  // namespace
 
+Grant Grant::minted(Tenancy tenancy) {
+  Grant grant;
+  if (tenancy.kind == Tenancy::Kind::Named) grant.tenant = tenancy.name;
+  grant.minted_for = std::move(tenancy);
+  return grant;
+}
+
+Grant Grant::outlined(Tenancy tenancy, std::span<const std::string> caveats) {
+  Grant grant = minted(std::move(tenancy));
+  for (const std::string& text : caveats) {
+    if (const auto caveat = parse_caveat(text, UnknownScopes::kIgnore)) grant.narrow(*caveat);
+  }
+  return grant;
+}
+
+base::Error body_beyond(std::uint64_t max_bytes) {
+  return base::Error(Code::Forbidden, "the body is larger than the capability allows")
+      .with("max_bytes", std::to_string(max_bytes));
+}
+
 void Grant::narrow(const Caveat& caveat) { std::visit(Narrower{*this}, caveat); }
 
 void Grant::expire_by(std::int64_t unix_s) {
   expires_unix_s = std::min(expires_unix_s.value_or(unix_s), unix_s);
 }
 
+base::Result<> Grant::check_tenant() const {
+  if (!tenant_refused) return {};
+  switch (minted_for.kind) {
+    case Tenancy::Kind::Unsaid:
+      return fail(Code::Forbidden,
+                  "the capability was minted before tenants were fixed when a token is minted, so "
+                  "it cannot name one; mint it again: ron token mint --tenant NAME");
+    case Tenancy::Kind::Nobody:
+      return fail(Code::Forbidden,
+                  "the capability was minted without a tenant, and a caveat cannot give it one; "
+                  "mint one that has it: ron token mint --tenant NAME");
+    case Tenancy::Kind::Named:
+    case Tenancy::Kind::Any:
+      break;
+  }
+  return fail(Code::Forbidden, "the capability names two different tenants");
+}
+
 base::Result<> Grant::covers(const Request& request) const {
   if (expires_unix_s && request.now_unix_s >= *expires_unix_s) {
     return fail(Code::Unauthorized, "the capability has expired");
   }
-  if (tenants_conflict) {
-    return fail(Code::Forbidden, "the capability names two different tenants");
-  }
+  if (const auto checked = check_tenant(); !checked) return checked;
   if (request.scope && !scopes.has(*request.scope)) {
     return fail(Code::Forbidden,
                 "the capability lacks the scope " + std::string(name(*request.scope)));
@@ -83,8 +120,7 @@ base::Result<> Grant::covers(const Request& request) const {
     if (!below_all) return fail(Code::Forbidden, "the capability does not cover this path");
   }
   if (max_bytes && request.body_bytes && *request.body_bytes > *max_bytes) {
-    return fail(base::Error(Code::Forbidden, "the body is larger than the capability allows")
-                    .with("max_bytes", std::to_string(*max_bytes)));
+    return fail(body_beyond(*max_bytes));
   }
   return {};
 }

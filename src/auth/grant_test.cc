@@ -122,6 +122,23 @@ TEST(Grant, TheSmallestMaxBytesCounts) {
   EXPECT_EQ(refusal(grant({"max_bytes = 0"}), request), std::nullopt);
 }
 
+TEST(Grant, TheTenantIsFixedWhenTheTokenIsMinted) {
+  const auto with_acme = [](Tenancy tenancy) {
+    Grant grant = Grant::minted(std::move(tenancy));
+    grant.narrow(TenantCaveat{"acme"});
+    return grant;
+  };
+  EXPECT_EQ(Grant::minted(Tenancy::named("acme")).tenant, "acme");
+  EXPECT_EQ(with_acme(Tenancy::named("acme")).tenant, "acme");
+  EXPECT_EQ(with_acme(Tenancy::any()).tenant, "acme");
+  EXPECT_FALSE(with_acme(Tenancy::any()).is_any_tenants()) << "from then on it is acme's";
+  for (const Tenancy& tenancy : {Tenancy::unsaid(), Tenancy::nobody(), Tenancy::named("other")}) {
+    EXPECT_EQ(refusal(Grant::minted(tenancy), write_request()), std::nullopt);
+    EXPECT_EQ(with_acme(tenancy).tenant, std::nullopt) << print(tenancy);
+    EXPECT_EQ(refusal(with_acme(tenancy), write_request()), Code::Forbidden) << print(tenancy);
+  }
+}
+
 TEST(Grant, DifferentTenantsLeaveNothing) {
   EXPECT_EQ(grant({"tenant = acme", "tenant = acme"}).tenant, "acme");
   EXPECT_EQ(refusal(grant({"tenant = acme", "tenant = acme"}), write_request()), std::nullopt);

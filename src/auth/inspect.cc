@@ -1,6 +1,7 @@
 #include "auth/inspect.h"
 
 #include "auth/caveat.h"
+#include "auth/grant.h"
 #include "base/bytes.h"
 #include "base/encoding.h"
 
@@ -20,11 +21,23 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string tenant_text(const Macaroon& token, const Tenancy& minted_for) {
+  const Grant grant = Grant::outlined(minted_for, token.caveats());
+  if (const auto checked = grant.check_tenant(); !checked) {
+    return "refused (" + checked.error().message + ")";
+  }
+  if (grant.tenant) return *grant.tenant;
+  return grant.is_any_tenants() ? "any (its holder may name one)" : "none";
+}
+
 }  // namespace
 
 Inspection inspect(const Macaroon& token) {
   Inspection shown;
-  if (auto issued = parse_token_identifier(token.identifier())) shown.issued = std::move(*issued);
+  if (auto issued = parse_token_identifier(token.identifier())) {
+    shown.tenant = tenant_text(token, issued->tenancy);
+    shown.issued = std::move(*issued);
+  }
   shown.identifier = printable(token.identifier());
   shown.location = printable(token.location());
   for (const std::string& caveat : token.caveats()) {
@@ -47,6 +60,7 @@ std::string print(const Inspection& inspection) {
   if (inspection.issued) {
     out += "key: " + inspection.issued->key_id + "\n";
     out += "token: " + inspection.issued->token_id + "\n";
+    out += "tenant: " + inspection.tenant + "\n";
   } else {
     out += "identifier: " + inspection.identifier + " (not issued by ron)\n";
   }

@@ -20,6 +20,7 @@ struct Inspection {
   };
   std::optional<TokenIdentifier> issued;  // none when the identifier is not one of ours
   std::string identifier;
+  std::string tenant;  // for whom it acts, for people; empty when it is not one of ours
   std::string location;
   std::vector<Line> caveats;
   std::string fingerprint;

@@ -15,11 +15,24 @@ TEST(Inspect, ListsWhatTheTokenSays) {
   EXPECT_EQ(print(inspect_text(token.text()).value()),
             "key: k1\n"
             "token: 09090909090909090909090909090909\n"
+            "tenant: acme\n"
             "location: ron\n"
             "caveat: tenant = acme\n"
             "caveat: colour = blue (not understood: refused)\n"
             "fingerprint: " +
                 fingerprint(token) + "\n");
+}
+
+TEST(Inspect, TellsForWhichTenantTheTokenActs) {
+  const auto tenant = [](const Tenancy& tenancy, const std::vector<std::string>& caveats) {
+    return inspect(token_with(caveats, tenancy)).tenant;
+  };
+  EXPECT_EQ(tenant(Tenancy::any(), {}), "any (its holder may name one)");
+  EXPECT_EQ(tenant(Tenancy::any(), {"tenant = acme"}), "acme");
+  EXPECT_EQ(tenant(Tenancy::named("acme"), {}), "acme");
+  EXPECT_EQ(tenant(Tenancy::nobody(), {"colour = blue"}), "none");
+  EXPECT_EQ(tenant(Tenancy::unsaid(), {}), "none");
+  EXPECT_TRUE(tenant(Tenancy::nobody(), {"tenant = acme"}).starts_with("refused (")) << "by all";
 }
 
 TEST(Inspect, ShowsNoSignature) {

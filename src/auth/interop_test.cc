@@ -47,7 +47,7 @@ class Interop : public ::testing::Test {
 
   const Keyring ring_ = keyring();
   const std::string key_ = base::to_base64url(ring_.active().secret.bytes());
-  const std::string identifier_ = print_token_identifier("k1", nonce_bytes(9));
+  const std::string identifier_ = print_token_identifier("k1", nonce_bytes(9), Tenancy::any());
 };
 
 TEST_F(Interop, TheClientVerifiesOurTokens) {
@@ -56,7 +56,8 @@ TEST_F(Interop, TheClientVerifiesOurTokens) {
   const auto token = mint_token(ring_, caveats, nonce_bytes(9), kNow).value();
   const Outcome shown = node("show", {key_, token.text()});
   EXPECT_EQ(shown.status, 0);
-  EXPECT_EQ(shown.output, "ron\n" + identifier_ +
+  EXPECT_EQ(shown.output, "ron\n" +
+                              print_token_identifier("k1", nonce_bytes(9), Tenancy::named("acme")) +
                               "\ntenant = acme\npath_prefix = /o\n"
                               "expires = 2027-01-15T08:01:00Z\n");
 }
@@ -82,6 +83,22 @@ TEST_F(Interop, WeAcceptOurTokensAttenuatedByTheClient) {
   EXPECT_TRUE(authorize(ring_, text, request));
   request.scope = Scope::kStorageDelete;
   EXPECT_EQ(authorize(ring_, text, request).error().code, base::Code::Forbidden);
+}
+
+TEST_F(Interop, ATenantTheClientAddsIsRefusedUnlessTheTokenIsForAny) {
+  const Request request{.scope = Scope::kStorageWrite,
+                        .method = "PUT",
+                        .path = "/o/x",
+                        .body_bytes = 1,
+                        .now_unix_s = kNow};
+  for (const Tenancy& tenancy : testing::all_tenancies()) {
+    const std::string text =
+        token_from(node("attenuate", {key_, token_with({}, tenancy).text(), "tenant = acme"}));
+    const bool may = tenancy == Tenancy::any() || tenancy == Tenancy::named("acme");
+    const auto capability = authorize(ring_, text, request);
+    EXPECT_EQ(capability.has_value(), may) << print(tenancy);
+    if (capability) EXPECT_EQ(capability->tenant, "acme");
+  }
 }
 
 TEST_F(Interop, WeAcceptAndAttenuateTheClientsTokens) {

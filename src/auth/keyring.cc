@@ -19,7 +19,8 @@ using base::fail;
 using base::Result;
 
 constexpr std::string_view kKeyFileMagic = "ron-key-v1";
-constexpr std::string_view kIdentifierMagic = "v1:";
+constexpr std::string_view kIdentifierMagic = "v2";
+constexpr std::string_view kOldIdentifierMagic = "v1";
 constexpr std::string_view kKeyIdLabel = "ron-key-id-v1";
 constexpr std::size_t kDerivedIdBytes = 8;
 constexpr std::string_view kKeyFingerprintLabel = "ron-key-fingerprint-v1";
@@ -139,19 +140,27 @@ std::string print_key_file(const RootKey& key) {
 
 Result<TokenIdentifier> parse_token_identifier(std::string_view text) {
   const auto bad = [] { return fail(Code::Malformed, "the token was not minted by this system"); };
-  if (!text.starts_with(kIdentifierMagic)) return bad();
-  text.remove_prefix(kIdentifierMagic.size());
-  const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return bad();
-  const std::string_view key_id = text.substr(0, colon);
-  const std::string_view token_id = text.substr(colon + 1);
-  if (!is_key_id(key_id) || !is_token_id(token_id)) return bad();
-  return TokenIdentifier{.key_id = std::string(key_id), .token_id = std::string(token_id)};
+  const auto fields = split(text, ':');
+  const bool is_old = fields.size() == 3 && fields[0] == kOldIdentifierMagic;
+  const bool is_new = fields.size() == 4 && fields[0] == kIdentifierMagic;
+  if (!is_old && !is_new) return bad();
+  if (!is_key_id(fields[1]) || !is_token_id(fields[2])) return bad();
+  TokenIdentifier identifier{.key_id = std::string(fields[1]), .token_id = std::string(fields[2])};
+  if (is_old) return identifier;
+  auto tenancy = parse_tenancy(fields[3]);
+  if (!tenancy) return bad();
+  identifier.tenancy = std::move(*tenancy);
+  return identifier;
 }
 
 std::string print_token_identifier(std::string_view key_id,
-                                   std::span<const std::byte, kNonceBytes> nonce) {
-  return std::string(kIdentifierMagic) + std::string(key_id) + ':' + base::to_hex(nonce);
+                                   std::span<const std::byte, kNonceBytes> nonce,
+                                   const Tenancy& tenancy) {
+  const bool is_old = tenancy.kind == Tenancy::Kind::Unsaid;
+  std::string out(is_old ? kOldIdentifierMagic : kIdentifierMagic);
+  out.append(":").append(key_id).append(":").append(base::to_hex(nonce));
+  if (!is_old) out.append(":").append(print(tenancy));
+  return out;
 }
 
 Result<Keyring> Keyring::make(RootKey active, std::vector<RootKey> older, DenyList denied) {

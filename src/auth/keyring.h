@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "auth/tenancy.h"
 #include "base/bytes.h"
 #include "base/result.h"
 
@@ -70,16 +71,19 @@ std::string fingerprint(const RootKey& key);
 base::Result<RootKey> parse_key_file(std::string_view text);
 std::string print_key_file(const RootKey& key);
 
-// What a token's identifier says: `v1:<key id>:<32 hex digits>`.
+// What a token's identifier says: `v2:<key id>:<32 hex digits>:<tenancy>`. Before tenants were
+// fixed at minting it was `v1:<key id>:<32 hex digits>`, which leaves the tenancy unsaid.
 struct TokenIdentifier {
   std::string key_id;
   std::string token_id;  // the nonce in lower-case hex
+  Tenancy tenancy = Tenancy::unsaid();
 
   friend bool operator==(const TokenIdentifier&, const TokenIdentifier&) = default;
 };
 base::Result<TokenIdentifier> parse_token_identifier(std::string_view text);
 std::string print_token_identifier(std::string_view key_id,
-                                   std::span<const std::byte, kNonceBytes> nonce);
+                                   std::span<const std::byte, kNonceBytes> nonce,
+                                   const Tenancy& tenancy);
 
 // What must not be accepted any more. A token id or a fingerprint takes every token attenuated from
 // it along; a key id takes every token of that key.

@@ -84,20 +84,41 @@ TEST(KeyFile, RefusesEverythingElseWithoutQuotingIt) {
   }
 }
 
-TEST(TokenIdentifier, CarriesKeyIdAndNonce) {
-  const std::string text = print_token_identifier("k1", nonce_bytes(0xab));
-  EXPECT_EQ(text, "v1:k1:abababababababababababababababab");
-  EXPECT_EQ(parse_token_identifier(text).value(),
-            (TokenIdentifier{.key_id = "k1", .token_id = "abababababababababababababababab"}));
+TEST(TokenIdentifier, CarriesKeyIdNonceAndTenancy) {
+  const std::string nonce = "abababababababababababababababab";
+  for (const auto& [tenancy, text] :
+       {std::pair(Tenancy::unsaid(), "v1:k1:" + nonce),
+        std::pair(Tenancy::nobody(), "v2:k1:" + nonce + ":none"),
+        std::pair(Tenancy::any(), "v2:k1:" + nonce + ":any"),
+        std::pair(Tenancy::named("a.B-c_9"), "v2:k1:" + nonce + ":tenant=a.B-c_9")}) {
+    EXPECT_EQ(print_token_identifier("k1", nonce_bytes(0xab), tenancy), text);
+    EXPECT_EQ(parse_token_identifier(text).value(),
+              (TokenIdentifier{.key_id = "k1", .token_id = nonce, .tenancy = tenancy}));
+  }
 }
 
 TEST(TokenIdentifier, RefusesEverythingElse) {
   const std::string nonce(32, 'a');
-  for (const std::string& bad :
-       {std::string(), std::string("v1:"), std::string("v1:k1"), "v2:k1:" + nonce, "v1::" + nonce,
-        "v1:K1:" + nonce, "v1:k1:" + nonce + "a", "v1:k1:" + nonce.substr(1),
-        "v1:k1:" + std::string(32, 'A'), "v1:k1:k2:" + nonce,
-        "v1:" + std::string(33, 'k') + ":" + nonce}) {
+  for (const std::string& bad : {std::string(),
+                                 std::string("v1:"),
+                                 std::string("v1:k1"),
+                                 "v2:k1:" + nonce,
+                                 "v1::" + nonce,
+                                 "v2:k1:" + nonce + ":",
+                                 "v2:k1:" + nonce + ":Any",
+                                 "v2:k1:" + nonce + ":acme",
+                                 "v2:k1:" + nonce + ":tenant=",
+                                 "v2:k1:" + nonce + ":tenant=a:b",
+                                 "v2:k1:" + nonce + ":tenant=" + std::string(65, 'a'),
+                                 "v2:k1:" + nonce + ":none:",
+                                 "v1:k1:" + nonce + ":none",
+                                 "v3:k1:" + nonce + ":none",
+                                 "v1:K1:" + nonce,
+                                 "v1:k1:" + nonce + "a",
+                                 "v1:k1:" + nonce.substr(1),
+                                 "v1:k1:" + std::string(32, 'A'),
+                                 "v1:k1:k2:" + nonce,
+                                 "v1:" + std::string(33, 'k') + ":" + nonce}) {
     EXPECT_FALSE(parse_token_identifier(bad)) << bad;
   }
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "auth/capability.h"
@@ -58,10 +59,19 @@ void check_exact(const Macaroon& token, ron::base::ByteView bytes) {
   require(!print(inspect(token)).empty());
 }
 
+// Whether the holder can get the request done for this tenant; empty: for none.
+bool succeeds(const ron::base::Result<VerifiedToken>& token, const Request& request,
+              std::string_view tenant) {
+  if (!token || !permits(*token, request)) return false;
+  const Grant& grant = token->grant;
+  return grant.is_any_tenants() || grant.tenant.value_or("") == tenant;
+}
+
 // The same caveats, signed step by step by a key we know.
-void check_never_widens(const std::vector<std::string>& caveats) {
+void check_never_widens(const std::vector<std::string>& caveats, const Tenancy& tenancy) {
   auto token =
-      Macaroon::mint(kSecret, print_token_identifier("k1", kNonce), kTokenLocation).value();
+      Macaroon::mint(kSecret, print_token_identifier("k1", kNonce, tenancy), kTokenLocation)
+          .value();
   auto wide = verify_token(ring(), token.text());
   require(wide.has_value());
   for (const std::string& caveat : caveats) {
@@ -72,7 +82,9 @@ void check_never_widens(const std::vector<std::string>& caveats) {
     auto narrow = verify_token(ring(), token.text());
     require(wide || !narrow);
     for (const Request& request : kRequests) {
-      if (narrow && permits(*narrow, request)) require(permits(*wide, request).has_value());
+      for (const std::string_view tenant : {"", "acme", "a"}) {
+        if (succeeds(narrow, request, tenant)) require(succeeds(wide, request, tenant));
+      }
     }
     wide = std::move(narrow);
   }
@@ -90,7 +102,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     unknown.fill(std::byte{0x5a});
     require(!token->verify(unknown));
     require(token->lineage(unknown).empty());
-    check_never_widens(token->caveats());
+    for (const Tenancy& tenancy :
+         {Tenancy::unsaid(), Tenancy::nobody(), Tenancy::named("acme"), Tenancy::any()}) {
+      check_never_widens(token->caveats(), tenancy);
+    }
   }
   const auto text = ron::base::as_text(bytes);
   if (const auto from_text = Macaroon::parse_text(text)) {

@@ -36,11 +36,13 @@ inline Keyring keyring(DenyList denied = {}) {
   return Keyring::make(root_key("k1", 1), {}, std::move(denied)).value();
 }
 // A token of key `k1` with these caveat texts, understood or not.
-inline Macaroon token_with(const std::vector<std::string>& caveats) {
+inline Macaroon token_with(const std::vector<std::string>& caveats,
+                           const Tenancy& tenancy = Tenancy::any()) {
   const RootKey key = root_key("k1", 1);
-  Macaroon token = Macaroon::mint(key.secret.bytes(), print_token_identifier("k1", nonce_bytes(9)),
-                                  kTokenLocation)
-                       .value();
+  Macaroon token =
+      Macaroon::mint(key.secret.bytes(), print_token_identifier("k1", nonce_bytes(9), tenancy),
+                     kTokenLocation)
+          .value();
   for (const std::string& caveat : caveats) token = token.attenuate(caveat).value();
   return token;
 }
@@ -78,6 +80,23 @@ inline const std::vector<std::string>& all_caveat_texts() {
 inline rc::Gen<std::string> caveat_text() { return rc::gen::elementOf(all_caveat_texts()); }
 inline rc::Gen<std::vector<std::string>> caveat_texts() {
   return rc::gen::resize(5, rc::gen::container<std::vector<std::string>>(caveat_text()));
+}
+
+// Every tenancy of that world, and the tenants its requests are about; empty: no tenant.
+inline const std::vector<Tenancy>& all_tenancies() {
+  static const std::vector<Tenancy> tenancies{Tenancy::unsaid(), Tenancy::nobody(),
+                                              Tenancy::named("acme"), Tenancy::named("other"),
+                                              Tenancy::any()};
+  return tenancies;
+}
+inline rc::Gen<Tenancy> tenancy() { return rc::gen::elementOf(all_tenancies()); }
+inline const std::vector<std::string>& all_tenants() {
+  static const std::vector<std::string> tenants{"", "acme", "other"};
+  return tenants;
+}
+// Whether the holder of the token can do something for this tenant, now or with a further caveat.
+inline bool can_act_for(const Grant& grant, const std::string& tenant) {
+  return !grant.tenant_refused && (grant.is_any_tenants() || grant.tenant.value_or("") == tenant);
 }
 
 // Every request of that world. Views point to string literals.

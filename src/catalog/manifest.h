@@ -17,6 +17,7 @@
 
 #include "base/object_id.h"
 #include "base/result.h"
+#include "base/stop_token.h"
 #include "base/units.h"
 
 namespace ron::catalog {
@@ -87,9 +88,11 @@ base::Result<ManifestSummary> check(const Manifest& manifest);
 // The document of entries that keep the rules.
 std::string print(const Manifest& manifest);
 // Malformed, with what and at which byte, unless this is what print() makes of a manifest. Takes
-// time proportional to the text and memory proportional to the entries.
-base::Result<Manifest> parse_manifest(std::string_view text);
+// time proportional to the text and memory proportional to the entries. The token's error when it
+// was asked to stop.
+base::Result<Manifest> parse_manifest(std::string_view text, const base::StopToken& stop = {});
 // The same without keeping the entries.
-base::Result<ManifestSummary> summarize_manifest(std::string_view text);
+base::Result<ManifestSummary> summarize_manifest(std::string_view text,
+                                                 const base::StopToken& stop = {});
 
 }  // namespace ron::catalog

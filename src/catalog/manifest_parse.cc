@@ -143,7 +143,7 @@ ManifestEntry read_entry(Cursor& cursor) {
 
 // Hands every entry that keeps the rules to `take`, in order.
 template <class Take>
-Result<ManifestSummary> read(std::string_view text, Take take) {
+Result<ManifestSummary> read(std::string_view text, const base::StopToken& stop, Take take) {
   if (text.size() > kMaxManifestBytes) {
     return fail(Code::Malformed, "a manifest has at most 1 GiB");
   }
@@ -154,6 +154,7 @@ Result<ManifestSummary> read(std::string_view text, Take take) {
     while (cursor.ok()) {
       ManifestEntry entry = read_entry(cursor);
       if (!cursor.ok()) break;
+      if (stop.requested()) return fail(stop.error());
       if (auto taken = rules.take(entry); !taken) return fail(std::move(taken.error()));
       take(std::move(entry));
       if (cursor.accept("]")) break;
@@ -168,16 +169,16 @@ Result<ManifestSummary> read(std::string_view text, Take take) {
 
 }  // namespace
 
-Result<Manifest> parse_manifest(std::string_view text) {
+Result<Manifest> parse_manifest(std::string_view text, const base::StopToken& stop) {
   Manifest manifest;
-  const auto read_all =
-      read(text, [&](ManifestEntry&& entry) { manifest.entries.push_back(std::move(entry)); });
+  const auto read_all = read(
+      text, stop, [&](ManifestEntry&& entry) { manifest.entries.push_back(std::move(entry)); });
   if (!read_all) return fail(read_all.error());
   return manifest;
 }
 
-Result<ManifestSummary> summarize_manifest(std::string_view text) {
-  return read(text, [](const ManifestEntry&) {});
+Result<ManifestSummary> summarize_manifest(std::string_view text, const base::StopToken& stop) {
+  return read(text, stop, [](const ManifestEntry&) {});
 }
 
 }  // namespace ron::catalog

@@ -1,6 +1,8 @@
 #include "chain/checkpoint_files.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <utility>
 
 #include "chain/note.h"
@@ -68,6 +70,44 @@ Task<Result<std::string>> read_whole_file(platform::Disk* disk, std::string path
   auto bytes = co_await (*file)->read_at(0, base::Buffer(*size));
   if (!bytes) co_return fail(std::move(bytes.error()));
   co_return std::string(base::as_text(bytes->view()));
+}
+
+// The file is an array of two byte strings, of which the summary is the first.
+Task<Result<std::string>> read_summary(platform::Disk* disk, std::string path) {
+  constexpr std::size_t kFirstRead = 64 * base::kKiB;
+  constexpr unsigned kPairHead = 0x82;
+  constexpr unsigned kBytesHead = 0x40;
+  constexpr unsigned kLengthBits = 0x1F;
+  auto file = co_await disk->open(path, {platform::OpenMode::ReadExisting, false});
+  if (!file) co_return fail(std::move(file.error()));
+  const auto size = co_await (*file)->size();
+  if (!size) co_return fail(size.error());
+  const auto begin = co_await (*file)->read_at(0, base::Buffer(std::min(*size, kFirstRead)));
+  if (!begin) co_return fail(begin.error());
+  const auto bytes = begin->view();
+  const auto byte = [bytes](std::size_t at) {
+    return at < bytes.size() ? std::to_integer<std::uint64_t>(bytes[at]) : 0;
+  };
+  const std::uint64_t length_code = byte(1) & kLengthBits;
+  std::size_t head = 2;
+  std::uint64_t length = length_code;
+  if (length_code >= 24 && length_code <= 27) {
+    const std::size_t digits = std::size_t{1} << (length_code - 24);
+    length = 0;
+    for (std::size_t i = 0; i < digits; ++i) length = length << 8U | byte(head + i);
+    head += digits;
+  }
+  const bool is_pair =
+      byte(0) == kPairHead && (byte(1) & ~std::uint64_t{kLengthBits}) == kBytesHead;
+  if (!is_pair || length_code > 27 || length > kMaxSnapshotBytes || head + length > *size) {
+    co_return fail(Code::IntegrityFail, path + ": it does not begin with a summary");
+  }
+  if (head + length <= bytes.size()) {
+    co_return std::string(base::as_text(bytes.subspan(head, length)));
+  }
+  const auto whole = co_await (*file)->read_at(head, base::Buffer(length));
+  if (!whole) co_return fail(whole.error());
+  co_return std::string(base::as_text(whole->view()));
 }
 
 }  // namespace ron::chain

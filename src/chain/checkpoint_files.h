@@ -23,6 +23,13 @@ namespace ron::chain {
 inline constexpr std::string_view kNoteSuffix = ".note";
 inline constexpr std::string_view kStateSuffix = ".state";
 inline constexpr std::size_t kMaxSnapshotBytes = 512 * base::kMiB;
+// Whatever a server lets a state become, its snapshot can be read back: all descriptors and what
+// HEAD replaced, the entries about signers with the last one and the revocations that still fit
+// after it, and the heads of all those values.
+static_assert(kMaxDescriptorsBytes + kMaxReplaced * (kMaxDescriptorBytes + 256) +
+                  kMaxGovernanceBytes + kMaxEntryBytes + kMaxSigners * 64 * base::kKiB +
+                  base::kMiB <=
+              kMaxSnapshotBytes);
 
 std::string checkpoint_file(std::uint64_t version, std::string_view suffix);
 // Exactly what checkpoint_file makes.
@@ -39,5 +46,8 @@ base::Result<State> open_snapshot(const Snapshot& snapshot, const Checkpoint& ch
 // All of a file of at most `most` bytes; IntegrityFail if it is larger. Cancel-safe.
 platform::Task<base::Result<std::string>> read_whole_file(platform::Disk* disk, std::string path,
                                                           std::size_t most);
+
+// The summary of the snapshot in the file, without reading the rest. Cancel-safe.
+platform::Task<base::Result<std::string>> read_summary(platform::Disk* disk, std::string path);
 
 }  // namespace ron::chain

@@ -20,6 +20,8 @@ constexpr std::size_t kTitleChars = 128;
 constexpr std::size_t kUrlChars = 256;
 constexpr std::size_t kListItems = 64;
 constexpr std::size_t kKeyBytes = 32;
+// The two lists of a placement, each id with its head, and all its other fields.
+static_assert(2 * kListItems * (kIdChars + 2) + 1024 <= kMaxDescriptorBytes);
 
 // What a field may hold.
 enum class Kind : std::uint8_t { Id, Ids, Title, Url, Key, Number, Word };
@@ -195,7 +197,7 @@ base::Result<Descriptor> parse_descriptor(const base::Value& value) {
                                      "characters out of a-z 0-9 . _ -");
   }
   if (auto good = check_fields(*type, *map); !good) return fail(std::move(good.error()));
-  return Descriptor{std::string(type->name), *id->text(), value};
+  return Descriptor{std::string(type->name), *id->text(), value, base::encode_cbor(value).size()};
 }
 
 }  // namespace ron::chain

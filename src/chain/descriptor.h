@@ -2,11 +2,13 @@
 // type has its known fields; others are refused, so that a misspelt one is never approved unseen.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "base/units.h"
 #include "base/value.h"
 
 namespace ron::chain {
@@ -14,11 +16,14 @@ namespace ron::chain {
 struct Descriptor {
   std::string type;
   std::string id;
-  base::Value value;  // all of it, `type` and `id` included
+  base::Value value;      // all of it, `type` and `id` included
+  std::size_t bytes = 0;  // of its deterministic CBOR
 
   [[nodiscard]] std::string key() const { return type + "/" + id; }
   friend bool operator==(const Descriptor&, const Descriptor&) = default;
 };
+// A placement with two full lists of ids, rounded up.
+inline constexpr std::size_t kMaxDescriptorBytes = 10 * base::kKiB;
 using DescriptorPtr = std::shared_ptr<const Descriptor>;
 
 // Malformed says which field is wrong.

@@ -233,9 +233,9 @@ Task<Result<void>> Verification::find_other_leaves(const std::vector<OtherTile>*
 }
 
 Task<Result<void>> Verification::walk_journal() {
-  Pending pending;
-  const FrameVisitor visit = [this, &pending](const FrameView& frame) -> Result<void> {
-    const auto good = replay(frame.bytes, pending);
+  JournalReplay journal;
+  const FrameVisitor visit = [this, &journal](const FrameView& frame) -> Result<void> {
+    const auto good = replay(frame.bytes, journal);
     if (!good) {
       check_.report("pending, frame " + std::to_string(frame.number), good.error().message);
     }
@@ -247,7 +247,7 @@ Task<Result<void>> Verification::walk_journal() {
   // A log that no server has opened yet has none.
   if (!inspected && inspected.error().code == Code::NotFound) co_return Result<void>();
   if (!inspected) co_return fail(inspected.error());
-  check_pending(pending);
+  check_pending(journal.pending);
   co_return Result<void>();
 }
 

@@ -18,9 +18,12 @@ using base::Result;
 constexpr std::uint64_t kProposalFrame = 1;
 constexpr std::uint64_t kApprovalFrame = 2;
 constexpr std::uint64_t kGoneFrame = 3;
+constexpr std::uint64_t kWithdrawnFrame = 4;
 constexpr std::uint64_t kProposalItems = 7;
+constexpr std::uint64_t kProposalItemsWithTenant = 8;
 constexpr std::uint64_t kApprovalItems = 4;
 constexpr std::uint64_t kGoneItems = 2;
+constexpr std::uint64_t kWithdrawnItems = 4;
 
 auto place_of(std::vector<Approval>& approvals, std::string_view signer) {
   return std::ranges::lower_bound(approvals, signer, {}, &Approval::signer);
@@ -38,7 +41,7 @@ Approval read_approval(base::CborReader& reader) {
   return approval;
 }
 
-Result<void> replay_proposal(base::CborReader& reader, Pending& pending) {
+Result<void> replay_proposal(base::CborReader& reader, bool has_tenant, Pending& pending) {
   const auto id = base::Ulid::parse(reader.text());
   const auto at_ms = static_cast<std::int64_t>(reader.unsigned_number());
   const auto expires_ms = static_cast<std::int64_t>(reader.unsigned_number());
@@ -50,9 +53,12 @@ Result<void> replay_proposal(base::CborReader& reader, Pending& pending) {
     if (reader.array() != 2) reader.refuse("no approval");
     proposal.add(read_approval(reader));
   }
+  std::string tenant(has_tenant ? reader.text() : std::string_view());
+  if (has_tenant && tenant.empty()) reader.refuse("an empty tenant");
   if (!id) reader.refuse("no ULID");
   if (!reader.complete()) return fail(reader.error());
-  auto what = make_proposed(*id, std::move(payload), at_ms, expires_ms, std::move(proposer));
+  auto what = make_proposed(*id, std::move(payload), at_ms, expires_ms, std::move(proposer),
+                            std::move(tenant));
   if (!what) return fail(std::move(what.error()));
   proposal.what = std::make_shared<const Proposed>(std::move(*what));
   pending.insert_or_assign(std::string(id->text()), std::move(proposal));
@@ -76,6 +82,21 @@ Result<void> replay_gone(base::CborReader& reader, Pending& pending) {
   return {};
 }
 
+Result<void> replay_withdrawn(base::CborReader& reader, JournalReplay& journal) {
+  Withdrawn withdrawn;
+  withdrawn.id = reader.text();
+  withdrawn.tenant = reader.text();
+  withdrawn.by = reader.text();
+  if (!reader.complete()) return fail(reader.error());
+  if (!base::Ulid::parse(withdrawn.id)) return fail(Code::Malformed, "no ULID");
+  const auto found = journal.pending.find(withdrawn.id);
+  if (found != journal.pending.end()) journal.pending.erase(found);
+  std::erase_if(journal.withdrawn,
+                [&](const Withdrawn& other) { return other.id == withdrawn.id; });
+  journal.withdrawn.push_back(std::move(withdrawn));
+  return {};
+}
+
 }  // namespace
 
 bool Proposal::is_approved_by(std::string_view signer) const noexcept {
@@ -89,12 +110,12 @@ void Proposal::add(Approval approval) {
 }
 
 Result<Proposed> make_proposed(base::Ulid id, std::string payload, std::int64_t at_ms,
-                               std::int64_t expires_ms, std::string proposer) {
+                               std::int64_t expires_ms, std::string proposer, std::string tenant) {
   auto parsed = decode_payload(base::as_bytes(payload));
   if (!parsed) return fail(std::move(parsed.error()));
   const base::ObjectId payload_b3 = b3::hash(base::as_bytes(payload));
-  return Proposed{id,    std::move(payload), std::move(*parsed), payload_b3,
-                  at_ms, expires_ms,         std::move(proposer)};
+  return Proposed{id,    std::move(payload), std::move(*parsed),  payload_b3,
+                  at_ms, expires_ms,         std::move(proposer), std::move(tenant)};
 }
 
 std::string journal_proposal(const Proposal& proposal) {
@@ -102,12 +123,16 @@ std::string journal_proposal(const Proposal& proposal) {
   std::string out;
   out.reserve(what.payload.size() + 128 + 96 * proposal.approvals.size());
   base::CborWriter writer(out);
-  writer.array(kProposalItems).unsigned_number(kProposalFrame).text(what.id.text());
+  // Without a tenant the frame is what it was before tenants were recorded.
+  const bool has_tenant = !what.tenant.empty();
+  writer.array(has_tenant ? kProposalItemsWithTenant : kProposalItems);
+  writer.unsigned_number(kProposalFrame).text(what.id.text());
   writer.unsigned_number(static_cast<std::uint64_t>(what.at_ms));
   writer.unsigned_number(static_cast<std::uint64_t>(what.expires_ms));
   writer.text(what.proposer).bytes(base::as_bytes(what.payload));
   writer.array(proposal.approvals.size());
   for (const Approval& approval : proposal.approvals) write(writer.array(2), approval);
+  if (has_tenant) writer.text(what.tenant);
   return out;
 }
 
@@ -127,14 +152,29 @@ std::string journal_gone(std::string_view id) {
   return out;
 }
 
-Result<void> replay(base::ByteView frame, Pending& pending) {
+std::string journal_withdrawn(const Withdrawn& withdrawn) {
+  std::string out;
+  base::CborWriter writer(out);
+  writer.array(kWithdrawnItems).unsigned_number(kWithdrawnFrame).text(withdrawn.id);
+  writer.text(withdrawn.tenant).text(withdrawn.by);
+  return out;
+}
+
+Result<void> replay(base::ByteView frame, JournalReplay& journal) {
+  Pending& pending = journal.pending;
   base::CborReader reader(frame);
   const std::uint64_t items = reader.array();
   const std::uint64_t kind = reader.unsigned_number();
   Result<void> done = fail(Code::Malformed, "no frame of the journal");
-  if (kind == kProposalFrame && items == kProposalItems) done = replay_proposal(reader, pending);
+  if (kind == kProposalFrame && items == kProposalItems) {
+    done = replay_proposal(reader, false, pending);
+  }
+  if (kind == kProposalFrame && items == kProposalItemsWithTenant) {
+    done = replay_proposal(reader, true, pending);
+  }
   if (kind == kApprovalFrame && items == kApprovalItems) done = replay_approval(reader, pending);
   if (kind == kGoneFrame && items == kGoneItems) done = replay_gone(reader, pending);
+  if (kind == kWithdrawnFrame && items == kWithdrawnItems) done = replay_withdrawn(reader, journal);
   if (done) return done;
   return fail(Code::IntegrityFail, "the journal of proposals is damaged: " + done.error().message);
 }

@@ -77,11 +77,14 @@ Result<Restored> decode_descriptors(base::ByteView bytes) {
     return fail(Code::Malformed, "it is not {replaced, descriptors}");
   }
   Restored restored;
+  DescriptorMap::Edit edit(restored.descriptors);
   for (const Value& item : *list->array()) {
     auto descriptor = read_descriptor(item);
     if (!descriptor) return fail(std::move(descriptor.error()));
-    restored.descriptors.emplace((*descriptor)->key(), std::move(*descriptor));
+    const std::string key = (*descriptor)->key();
+    if (!edit.get(key)) edit.set(key, std::move(*descriptor));
   }
+  edit.finish();
   if (auto good = read_replaced(*replaced->array(), restored); !good) {
     return fail(std::move(good.error()));
   }

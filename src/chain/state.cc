@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
+#include <memory>
+#include <utility>
 
 #include "b3/hash.h"
 #include "chain/fields.h"
@@ -52,6 +55,13 @@ bool needs_both(const Change& change, const Governance& now, const Governance& a
 
 }  // namespace
 
+std::vector<std::string> State::governance_entries() const {
+  std::vector<std::string> entries;
+  entries.reserve(governance_entries_->size());
+  for (const auto& entry : *governance_entries_) entries.push_back(*entry);
+  return entries;
+}
+
 Result<void> State::check_change(const Change& change, const Governance& current) const {
   if (const auto* rotate = change.as<Rotate>()) return check_rotate(*rotate, current);
   if (const auto* revoke = change.as<Revoke>()) return check_revoke(*revoke, current);
@@ -76,7 +86,7 @@ Result<void> State::check(const Payload& payload) const {
                     .with("hash", head_->hash.text()));
   }
   const auto* supersede = payload.change.as<Supersede>();
-  if (supersede == nullptr) return check_change(payload.change, governance_);
+  if (supersede == nullptr) return check_change(payload.change, *governance_);
   if (supersede->version != head_->version) {
     return fail(base::Error(Code::ChainMismatch, "only HEAD can be superseded")
                     .with("version", std::to_string(head_->version))
@@ -101,32 +111,33 @@ Governance State::governance_after(const Change& change) const {
   if (const auto* supersede = change.as<Supersede>()) {
     return governance_from(*supersede->change, governance_before());
   }
-  return governance_from(change, governance_);
+  return governance_from(change, *governance_);
 }
 
 Tally State::tally(const Change& change, std::span<const Approval> approvals,
                    std::int64_t at_ms) const {
-  Tally tally{count(governance_, governance_, approvals, at_ms), governance_.set.threshold};
+  const Governance& now = *governance_;
+  Tally tally{count(now, now, approvals, at_ms), now.set.threshold};
   if (change.as<Update>() != nullptr) return tally;
   const Governance after = governance_after(change);
-  if (!needs_both(change, governance_, after)) return tally;
-  tally.have_new = count(after, governance_, approvals, at_ms);
+  if (!needs_both(change, now, after)) return tally;
+  tally.have_new = count(after, now, approvals, at_ms);
   tally.need_new = after.set.threshold;
   return tally;
 }
 
 std::optional<Signer> State::signer_of(const Change& change, std::string_view id) const {
-  if (const Signer* const signer = governance_.set.find(id)) return *signer;
+  if (const Signer* const signer = governance_->set.find(id)) return *signer;
   if (change.as<Update>() != nullptr) return std::nullopt;
   const Governance after = governance_after(change);
   const Signer* const signer = after.set.find(id);
-  if (signer == nullptr || !needs_both(change, governance_, after)) return std::nullopt;
+  if (signer == nullptr || !needs_both(change, *governance_, after)) return std::nullopt;
   return *signer;
 }
 
 std::optional<base::Error> State::refusal_of(const Change& change, std::string_view id,
                                              std::int64_t at_ms) const {
-  if (governance_.revoked.contains(id)) {
+  if (governance_->revoked.contains(id)) {
     return base::Error(Code::RevokedKey, "signer " + std::string(id) + " was revoked");
   }
   const std::optional<Signer> signer = signer_of(change, id);
@@ -137,21 +148,56 @@ std::optional<base::Error> State::refusal_of(const Change& change, std::string_v
   return base::Error(Code::RevokedKey, "the key of signer " + std::string(id) + " has expired");
 }
 
-void State::put(const std::string& key, DescriptorPtr value, Undo& undo) {
-  const auto found = descriptors_.find(key);
-  undo.descriptors.emplace_back(key, found == descriptors_.end() ? nullptr : found->second);
-  if (value) {
-    descriptors_.insert_or_assign(key, std::move(value));
-  } else if (found != descriptors_.end()) {
-    descriptors_.erase(found);
+template <class Put>
+void State::for_each_put(const Change& change, const Put& put) const {
+  const auto* supersede = change.as<Supersede>();
+  if (supersede != nullptr) {
+    for (const auto& [key, value] : undo_->descriptors) put(key, value);
   }
+  const auto* update = (supersede != nullptr ? *supersede->change : change).as<Update>();
+  if (update == nullptr) return;
+  for (const DescriptorPtr& descriptor : update->set) put(descriptor->key(), descriptor);
+  for (const std::string& key : update->remove) put(key, nullptr);
 }
 
-void State::apply_change(const Change& change, Undo& undo) {
-  const auto* update = change.as<Update>();
-  if (update == nullptr) return;
-  for (const DescriptorPtr& descriptor : update->set) put(descriptor->key(), descriptor, undo);
-  for (const std::string& key : update->remove) put(key, nullptr, undo);
+Result<void> State::check_room(const Payload& payload, const StateBounds& bounds) const {
+  const Change& change = payload.change;
+  if (change.as<Update>() == nullptr && change.as<Revoke>() == nullptr &&
+      governance_bytes_ >= bounds.governance_bytes && governance_after(change) != *governance_) {
+    return fail(Code::Quota, "the changes of signers take up the room there is for them");
+  }
+  std::map<std::string, DescriptorPtr, std::less<>> touched;
+  std::size_t replaced = 0;
+  for_each_put(change, [&](const std::string& key, DescriptorPtr value) {
+    touched.insert_or_assign(key, std::move(value));
+    ++replaced;
+  });
+  if (change.as<Supersede>() != nullptr && replaced > bounds.replaced) {
+    return fail(Code::Quota,
+                "too many versions in a row undo the one before; make an update instead");
+  }
+  std::size_t count = descriptors_.size();
+  std::size_t bytes = descriptors_bytes_;
+  for (const auto& [key, value] : touched) {
+    const auto known = descriptors_.find(key);
+    if (known != descriptors_.end()) {
+      --count;
+      bytes -= known->second->bytes;
+    }
+    if (value) {
+      ++count;
+      bytes += value->bytes;
+    }
+  }
+  if (count > bounds.descriptors && count > descriptors_.size()) {
+    return fail(Code::Quota,
+                "at most " + std::to_string(bounds.descriptors) + " descriptors are kept");
+  }
+  if (bytes > bounds.descriptors_bytes && bytes > descriptors_bytes_) {
+    return fail(Code::Quota, "all descriptors together may have " +
+                                 std::to_string(bounds.descriptors_bytes) + " bytes");
+  }
+  return {};
 }
 
 void State::apply(const Entry& entry, const Payload& payload, base::ByteView bytes,
@@ -160,18 +206,31 @@ void State::apply(const Entry& entry, const Payload& payload, base::ByteView byt
   // An update, the usual change, leaves the signers alone: nothing of them is copied for it.
   if (payload.change.as<Update>() == nullptr) {
     Governance after = governance_after(payload.change);
-    if (after != governance_) {
-      undo.governance = std::exchange(governance_, std::move(after));
-      governance_entries_.emplace_back(base::as_text(bytes));
+    if (after != *governance_) {
+      undo.governance =
+          std::exchange(governance_, std::make_shared<const Governance>(std::move(after)));
+      auto entries = std::make_shared<Entries>(*governance_entries_);
+      entries->push_back(std::make_shared<const std::string>(base::as_text(bytes)));
+      governance_entries_ = std::move(entries);
+      governance_bytes_ += bytes.size();
     }
   }
-  const auto* supersede = payload.change.as<Supersede>();
-  if (supersede != nullptr) {
-    for (const auto& [key, value] : undo_.descriptors) put(key, value, undo);
+  {
+    DescriptorMap::Edit edit(descriptors_);
+    for_each_put(payload.change, [&](const std::string& key, DescriptorPtr value) {
+      DescriptorPtr was = edit.get(key);
+      descriptors_bytes_ += value ? value->bytes : 0;
+      descriptors_bytes_ -= was ? was->bytes : 0;
+      undo.descriptors.emplace_back(key, std::move(was));
+      if (value) {
+        edit.set(key, std::move(value));
+      } else {
+        edit.erase(key);
+      }
+    });
   }
-  apply_change(supersede != nullptr ? *supersede->change : payload.change, undo);
   std::ranges::reverse(undo.descriptors);
-  undo_ = std::move(undo);
+  undo_ = std::make_shared<const Undo>(std::move(undo));
   if (entry.version == 0) log_ = hash;
   head_ = Head{entry.version, hash};
   at_ms_ = entry.at_ms;
@@ -189,7 +248,7 @@ Result<void> State::restore_governance(std::string_view bytes, Signatures signat
   }
   if (auto good = check_times(at_ms_, *entry); !good) return good;
   if (!is_empty()) {
-    if (entry->version != head_->version + 1) undo_ = {};
+    if (entry->version != head_->version + 1) undo_ = std::make_shared<const Undo>();
     head_ = Head{entry->version - 1, entry->prev};
   }
   payload->if_head.reset();
@@ -219,11 +278,16 @@ Result<State> State::restore(Head head, std::int64_t at_ms,
       (state.head().version == head.version && state.head() != head)) {
     return fail(Code::ChainMismatch, "the entries about signers do not lead to HEAD");
   }
-  if (state.head().version != head.version) state.undo_ = {};
+  Undo undo;
+  if (state.head().version == head.version) undo.governance = state.undo_->governance;
+  undo.descriptors = std::move(replaced);
+  state.undo_ = std::make_shared<const Undo>(std::move(undo));
   state.head_ = head;
   state.at_ms_ = at_ms;
   state.descriptors_ = std::move(descriptors);
-  state.undo_.descriptors = std::move(replaced);
+  for (const auto& [key, descriptor] : state.descriptors_) {
+    state.descriptors_bytes_ += descriptor->bytes;
+  }
   return state;
 }
 

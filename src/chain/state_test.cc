@@ -12,6 +12,7 @@ using base::Code;
 using base::Value;
 using testing::key_of;
 using testing::node_value;
+using testing::payload_value;
 using testing::set_of;
 using testing::signer_of;
 using testing::signers_value;
@@ -217,6 +218,98 @@ TEST(Snapshot, EveryFlippedByteIsNoticed) {
     if (!parsed || parsed->hash() != good.hash()) continue;
     EXPECT_FALSE(restore(*parsed, Signatures::Trust)) << i;
   }
+}
+
+Payload payload_of(const Value& change) { return *parse_payload(payload_value(change)); }
+
+Value supersede_value(const State& state, Value change) {
+  return Value::Map{{"kind", "supersede"},
+                    {"version", state.head().version},
+                    {"reason", "wrong"},
+                    {"change", std::move(change)}};
+}
+
+std::size_t bytes_of(const State& state) {
+  std::size_t bytes = 0;
+  for (const auto& [key, descriptor] : state.descriptors()) {
+    bytes += base::encode_cbor(descriptor->value).size();
+  }
+  return bytes;
+}
+
+TEST(State, KnowsHowManyBytesItsDescriptorsHave) {
+  TestLog log(set_of(1, {1, 2}));
+  ASSERT_TRUE(log.add(update_value({node_value("a"), node_value("b")}), {1}));
+  EXPECT_EQ(log.state().descriptors_bytes(), bytes_of(log.state()));
+  ASSERT_TRUE(
+      log.add(update_value({node_value("a", "us-east"), node_value("c")}, {"node/b"}), {1}));
+  EXPECT_EQ(log.state().descriptors_bytes(), bytes_of(log.state()));
+  ASSERT_TRUE(log.add(supersede_value(log.state(), update_value({node_value("d")})), {1}));
+  EXPECT_EQ(log.state().descriptors_bytes(), bytes_of(log.state()));
+  const auto restored = restore(take_snapshot(log.state()), Signatures::Verify);
+  ASSERT_TRUE(restored);
+  EXPECT_EQ(restored->descriptors_bytes(), bytes_of(log.state()));
+}
+
+TEST(State, ACopyStaysAsItIs) {
+  TestLog log(set_of(1, {1, 2}));
+  ASSERT_TRUE(log.add(update_value({node_value("a")}), {1}));
+  const State before = log.state();
+  ASSERT_TRUE(log.add(update_value({node_value("b")}, {"node/a"}), {1}));
+  EXPECT_TRUE(before.descriptors().contains("node/a"));
+  EXPECT_EQ(before.descriptors().size(), 1);
+  EXPECT_FALSE(log.state().descriptors().contains("node/a"));
+}
+
+// What a supersede brings back counts as well.
+TEST(State, ASupersedeMayNotHaveMoreDescriptorsThanFit) {
+  TestLog log(set_of(1, {1, 2}));
+  ASSERT_TRUE(log.add(update_value({node_value("a"), node_value("b"), node_value("c")}), {1}));
+  ASSERT_TRUE(log.add(update_value({}, {"node/a", "node/b"}), {1}));
+  const StateBounds four{.descriptors = 4};
+  const auto with = [&log](Value::Array set) {
+    return payload_of(supersede_value(log.state(), update_value(std::move(set))));
+  };
+  EXPECT_TRUE(log.state().check_room(with({node_value("d")}), four));
+  EXPECT_TRUE(log.state().check_room(with({node_value("a"), node_value("d")}), four));
+  const auto refused = log.state().check_room(with({node_value("d"), node_value("e")}), four);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::Quota);
+}
+
+TEST(State, DescriptorsHaveRoomForSoManyBytes) {
+  TestLog log(set_of(1, {1, 2}));
+  ASSERT_TRUE(log.add(update_value({node_value("a"), node_value("b")}), {1}));
+  const StateBounds full{.descriptors_bytes = log.state().descriptors_bytes()};
+  EXPECT_FALSE(log.state().check_room(payload_of(update_value({node_value("c")})), full));
+  EXPECT_FALSE(log.state().check_room(payload_of(update_value({node_value("a", "longer")})), full));
+  EXPECT_TRUE(
+      log.state().check_room(payload_of(update_value({node_value("c")}, {"node/b"})), full));
+  // What is too large already may become smaller.
+  const StateBounds less{.descriptors_bytes = 1};
+  EXPECT_TRUE(log.state().check_room(payload_of(update_value({}, {"node/b"})), less));
+}
+
+TEST(State, WhatASupersedeUndoesIsBounded) {
+  TestLog log(set_of(1, {1, 2}));
+  ASSERT_TRUE(log.add(update_value({node_value("a"), node_value("b")}), {1}));
+  const StateBounds three{.replaced = 3};
+  const auto change = supersede_value(log.state(), update_value({node_value("c")}));
+  EXPECT_TRUE(log.state().check_room(payload_of(change), three));
+  ASSERT_TRUE(log.add(change, {1}));
+  const auto again = supersede_value(log.state(), update_value({node_value("d")}));
+  EXPECT_FALSE(log.state().check_room(payload_of(again), three));
+  EXPECT_TRUE(log.state().check_room(payload_of(update_value({node_value("d")})), three));
+}
+
+TEST(State, ARevocationAlwaysHasRoom) {
+  TestLog log(set_of(1, {1, 2, 3}));
+  const StateBounds full{.governance_bytes = 1};
+  const Value revoke = Value::Map{
+      {"kind", "revoke"}, {"signers", Value::Array{signer_of(3).id}}, {"reason", "lost"}};
+  EXPECT_TRUE(log.state().check_room(payload_of(revoke), full));
+  EXPECT_FALSE(
+      log.state().check_room(payload_of(signers_value("signers", set_of(1, {1, 2}))), full));
 }
 
 }  // namespace

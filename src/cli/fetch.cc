@@ -1,5 +1,7 @@
 #include "cli/fetch.h"
 
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -13,6 +15,9 @@ namespace {
 
 using base::Code;
 using base::fail;
+
+// For work whose request has ended.
+constexpr base::Duration kJobGrace = std::chrono::seconds(1);
 
 // Lives on core 0 of its machine, from its first job to the machine's stop.
 class Fetch : private platform::Job {
@@ -83,8 +88,11 @@ class Fetch : private platform::Job {
 base::Result<std::string> fetch(const ServerUrl& server,
                                 const std::shared_ptr<const platform::TlsClient>& tls,
                                 const std::string& target, const FetchLimits& limits) {
-  platform::posix::PosixHost machine({.cores = 1, .blocking_threads = 1});
-  auto body = Fetch(machine, server, tls, target, limits).run();
+  auto machine = std::make_unique<platform::posix::PosixHost>(
+      platform::posix::PosixHostOptions{.cores = 1, .blocking_threads = 1});
+  auto body = Fetch(*machine, server, tls, target, limits).run();
+  // A name service that does not answer is left behind, and with it what its thread uses.
+  if (!machine->close_blocking(kJobGrace).empty()) static_cast<void>(machine.release());
   if (!body) return fail(body.error().code, server.text() + ": " + body.error().message);
   return body;
 }

@@ -36,21 +36,9 @@ Task<Result<std::uint64_t>> fetch(Session* session, const GetObject* what, Piece
   return download(session, {.id = what->id, .sink = sink, .window = kWindow});
 }
 
-// What an earlier get has left is continued; if that leads to other bytes than the address names,
-// they are fetched once more from the beginning.
-Task<Result<std::uint64_t>> fetch_or_continue(Session* session, const GetObject* what,
-                                              FileSink* sink) {
-  if (sink->pieces() > 0 && !what->range) {
-    const auto length = co_await download(session, {.id = what->id,
-                                                    .sink = sink,
-                                                    .window = kWindow,
-                                                    .have = sink->file(),
-                                                    .have_pieces = sink->pieces()});
-    const bool useless = !length && (length.error().code == Code::IntegrityFail ||
-                                     length.error().code == Code::RangeNotSatisfiable);
-    if (!useless) co_return length;
-    session->note(sink->part(), "cannot be continued, starting again");
-  }
+// Only all of an object is continued.
+Task<Result<std::uint64_t>> fetch_to_file(Session* session, const GetObject* what, FileSink* sink) {
+  if (!what->range) co_return co_await fetch_or_continue(session, what->id, sink, kWindow);
   const Result<void> cleared = co_await sink->clear();
   if (!cleared) co_return fail(cleared.error());
   co_return co_await fetch(session, what, sink);
@@ -62,7 +50,7 @@ Task<Result<void>> to_file(Session* session, const GetObject* what, std::string 
   const Result<void> opened = co_await sink.open(std::nullopt, what->force);
   if (!opened) co_return opened;
   if (what->sync) sink.sync_early();
-  const auto length = co_await fetch_or_continue(session, what, &sink);
+  const auto length = co_await fetch_to_file(session, what, &sink);
   if (!length) {
     co_await sink.abandon(what->range ? base::Error() : length.error());
     co_return fail(length.error());

@@ -37,14 +37,11 @@ Task<Fetched> fetch(Session* session, NamedObject entry, std::string directory, 
                     bool force) {
   const std::string path = directory + "/" + entry.name;
   FileSink sink(*session, path, entry.id);
-  Fetched fetched{{entry.name, sink.part(), path}, {}};
+  Fetched fetched{{entry.name, {}, path}, {}};
   fetched.done = co_await sink.open(mode, force);
   if (!fetched.done) co_return fetched;
-  const auto length = co_await download(session, {.id = entry.id,
-                                                  .sink = &sink,
-                                                  .window = kWindow,
-                                                  .have = sink.file(),
-                                                  .have_pieces = sink.pieces()});
+  fetched.draft.part = sink.part();
+  const auto length = co_await fetch_or_continue(session, entry.id, &sink, kWindow);
   if (!length) {
     co_await sink.abandon(length.error());
     fetched.done = fail(length.error());

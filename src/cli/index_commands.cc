@@ -183,8 +183,8 @@ void add_name_rm(CLI::App& group, Action& chosen) {
   CLI::App* command = declare(group, chosen, flags, "rm", "Remove a name", &run_name_rm);
   declare_name(*command, *flags, "The name", "NAME");
   declare_if_version(*command, *flags);
-  command->footer(std::string("The name stands for nothing then; its history stays, and so do the "
-                              "objects: ron rm removes\nthose.\n\n") +
+  command->footer(std::string("The history of the name and its objects stay; ron rm removes "
+                              "objects.\n\n") +
                   kIndexHelp +
                   "\nExample:\n"
                   "  ron name rm docs/v1");

@@ -12,7 +12,6 @@ using platform::Task;
 using platform::posix::PathLock;
 
 constexpr std::size_t kLongestName = 255;
-constexpr std::string_view kPartEnding = ".ron-part";
 constexpr std::uint64_t kSyncBytes = 64 * base::kMiB;
 constexpr std::uint64_t kCachedBytes = 64 * base::kMiB;
 
@@ -22,18 +21,53 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-Result<PathLock> lock_part(const std::string& part, const std::string& path,
-                           std::optional<unsigned> directories_for, bool force) {
+// The part file, for as long as this process has it.
+struct LockedPart {
+  PathLock lock;
+  std::string path;
+};
+
+// The first name that nothing else has: a link there leads nowhere, and a file with other names
+// would lose what it holds.
+Result<LockedPart> lock_first_free(const std::vector<std::string>& parts) {
+  const auto part = std::ranges::find_if(
+      parts, [](const std::string& one) { return platform::posix::may_be_draft(one); });
+  if (part == parts.end()) {
+    return base::fail(Code::PreconditionFailed,
+                      "the name of its unfinished download, '" + parts.front() + "', is taken");
+  }
+  auto locked = PathLock::file(*part);
+  if (!locked) return base::fail(std::move(locked.error()));
+  return LockedPart{std::move(*locked), *part};
+}
+
+Result<LockedPart> lock_part(const std::vector<std::string>& parts, const std::string& path,
+                             std::optional<unsigned> directories_for, bool force) {
   const auto free = platform::posix::check_replaceable(path, force);
   if (!free) return base::fail(free.error());
-  auto locked = PathLock::file(part);
+  auto locked = lock_first_free(parts);
   if (locked || locked.error().code != Code::NotFound) return locked;
   if (!directories_for) {
     return base::fail(Code::NotFound, "there is no directory '" + directory_of(path) + "'");
   }
   const auto made = platform::posix::make_public_directories(directory_of(path), *directories_for);
   if (!made) return base::fail(made.error());
-  return PathLock::file(part);
+  return lock_first_free(parts);
+}
+
+std::vector<std::string> part_paths(const std::string& path, const base::ObjectId& id) {
+  std::vector<std::string> parts;
+  for (unsigned number = 0; number < kPartNames; ++number) {
+    parts.push_back(part_path(path, id, number));
+  }
+  return parts;
+}
+
+// The beginning of an address in the name of a part file.
+constexpr std::size_t kHexInName = 16;
+static_assert(kPartNames <= 10, "the number in a name has one digit");
+bool is_hex(std::string_view text) noexcept {
+  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 }  // namespace
@@ -71,13 +105,15 @@ Task<Result<base::Buffer>> StreamSink::take(std::uint64_t, base::Buffer bytes) {
   co_return std::move(written);
 }
 
-std::string part_path(const std::string& path, const base::ObjectId& id) {
+std::string part_path(const std::string& path, const base::ObjectId& id, unsigned number) {
   const std::size_t slash = path.rfind('/');
   const std::string directory = slash == std::string::npos ? "" : path.substr(0, slash + 1);
   const std::string hex = id.text().substr(3);
-  const std::string name = "." + path.substr(directory.size()) + "." + hex.substr(0, 16);
-  const bool fits = name.size() + kPartEnding.size() <= kLongestName;
-  return directory + (fits ? name : "." + hex) + std::string(kPartEnding);
+  const std::string name = "." + path.substr(directory.size()) + "." + hex.substr(0, kHexInName);
+  const std::string ending =
+      (number == 0 ? "" : "." + std::to_string(number)) + std::string(kPartEnding);
+  const bool fits = name.size() + ending.size() <= kLongestName;
+  return directory + (fits ? name : "." + hex) + ending;
 }
 
 bool is_part_path(std::string_view path) noexcept {
@@ -85,18 +121,41 @@ bool is_part_path(std::string_view path) noexcept {
   return name.starts_with('.') && name.ends_with(kPartEnding);
 }
 
+std::string_view name_of_whole(std::string_view part_name) noexcept {
+  if (part_name.contains('/') || !is_part_path(part_name)) return {};
+  std::string_view rest = part_name.substr(1, part_name.size() - 1 - kPartEnding.size());
+  std::size_t dot = rest.rfind('.');
+  if (dot == std::string_view::npos) return {};
+  const std::string_view number = rest.substr(dot + 1);
+  if (number.size() == 1 && number[0] >= '1' && number[0] <= '9') {
+    rest = rest.substr(0, dot);
+    dot = rest.rfind('.');
+    if (dot == std::string_view::npos) return {};
+  }
+  const std::string_view hex = rest.substr(dot + 1);
+  return hex.size() == kHexInName && is_hex(hex) ? rest.substr(0, dot) : std::string_view();
+}
+
 FileSink::FileSink(Session& session, std::string path, const base::ObjectId& id)
     : session_(session),
       path_(std::move(path)),
-      part_(part_path(path_, id)),
+      parts_(part_paths(path_, id)),
+      syncing_(session.tasks(), 1) {}
+
+FileSink::FileSink(Session& session, std::string path, std::string part)
+    : session_(session),
+      path_(std::move(path)),
+      parts_{std::move(part)},
       syncing_(session.tasks(), 1) {}
 
 Task<Result<void>> FileSink::open(std::optional<unsigned> directories_for, bool force) {
-  auto locked = co_await session_.off_loop([part = part_, path = path_, directories_for, force] {
-    return lock_part(part, path, directories_for, force);
-  });
+  auto locked = co_await session_.off_loop(
+      [parts = std::exchange(parts_, {}), path = path_, directories_for, force] {
+        return lock_part(parts, path, directories_for, force);
+      });
   if (!locked) co_return base::fail(std::move(locked.error()));
-  lock_.emplace(std::move(*locked));
+  part_ = std::move(locked->path);
+  lock_.emplace(std::move(locked->lock));
   auto opened = co_await session_.host().disk.open(part_, {platform::OpenMode::WriteExisting});
   if (!opened) co_return base::fail(std::move(opened.error()));
   file_ = std::move(*opened);
@@ -109,6 +168,7 @@ Task<Result<void>> FileSink::open(std::optional<unsigned> directories_for, bool 
 }
 
 Task<Result<void>> FileSink::clear() {
+  if (found_bytes_ == 0 && written_ == 0) co_return Result<void>();
   pieces_ = found_bytes_ = written_ = 0;
   const Result<void> synced = co_await finish_sync();
   if (!synced) co_return synced;
@@ -181,6 +241,24 @@ Task<void> FileSink::abandon(base::Error why) {
                          base::info(why.code).status == 429 || base::info(why.code).status == 503;
   if (continues && (pieces_ > 0 || written_ > kPieceBytes)) co_return;
   co_await session_.host().disk.remove(part_);
+}
+
+Task<Result<std::uint64_t>> fetch_or_continue(Session* session, base::ObjectId id, FileSink* sink,
+                                              std::size_t window) {
+  if (sink->pieces() > 0) {
+    const auto length = co_await download(session, {.id = id,
+                                                    .sink = sink,
+                                                    .window = window,
+                                                    .have = sink->file(),
+                                                    .have_pieces = sink->pieces()});
+    const bool useless = !length && (length.error().code == Code::IntegrityFail ||
+                                     length.error().code == Code::RangeNotSatisfiable);
+    if (!useless) co_return length;
+    session->note(sink->part(), "cannot be continued, starting again");
+  }
+  const Result<void> cleared = co_await sink->clear();
+  if (!cleared) co_return base::fail(cleared.error());
+  co_return co_await download(session, {.id = id, .sink = sink, .window = window});
 }
 
 }  // namespace ron::cli

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/object_id.h"
 #include "base/result.h"
@@ -44,15 +45,24 @@ class StreamSink final : public PieceSink {
 
 // The hidden file beside `path` that holds an object while it is fetched. The address is in its
 // name, so what is left there by an interrupted get is continued only by a get of the same object.
-std::string part_path(const std::string& path, const base::ObjectId& id);
+// There are several such names, for when something else has the first: `number` says which.
+inline constexpr unsigned kPartNames = 8;
+inline constexpr std::string_view kPartEnding = ".ron-part";
+std::string part_path(const std::string& path, const base::ObjectId& id, unsigned number = 0);
 // Whether the file at `path` may be such a one.
 [[nodiscard]] bool is_part_path(std::string_view path) noexcept;
+// The name of the file that a part file of this name is for; empty when that is not known, or it is
+// none.
+[[nodiscard]] std::string_view name_of_whole(std::string_view part_name) noexcept;
 
 // The part file of one object. One task. Another process that fetches the same object to the same
 // place is refused with Busy until this one is destroyed.
 class FileSink final : public PieceSink {
  public:
+  // The part file has the first name of part_path() that nothing else has.
   FileSink(Session& session, std::string path, const base::ObjectId& id);
+  // It has this name.
+  FileSink(Session& session, std::string path, std::string part);
 
   // Opens the part file, making missing directories for files of a mode if asked to.
   // PreconditionFailed if something is at `path` that must not be replaced, or only by `force`.
@@ -77,6 +87,7 @@ class FileSink final : public PieceSink {
   // The get has failed: removes the part file, unless a later get can continue it.
   platform::Task<void> abandon(base::Error why);
 
+  // Once it is open.
   [[nodiscard]] const std::string& part() const noexcept { return part_; }
 
  private:
@@ -87,7 +98,8 @@ class FileSink final : public PieceSink {
 
   Session& session_;
   const std::string path_;
-  const std::string part_;
+  std::vector<std::string> parts_;  // until one is chosen
+  std::string part_;
   std::optional<platform::posix::PathLock> lock_;
   std::unique_ptr<platform::File> file_;
   std::unique_ptr<platform::File> direct_;  // the same past the page cache, once it is needed
@@ -98,5 +110,11 @@ class FileSink final : public PieceSink {
   std::uint64_t unsynced_bytes_ = 0;
   InOrder<base::Result<void>> syncing_;
 };
+
+// Fetches the object into its part file, which is open. What an earlier run has left there is
+// continued; if that leads to other bytes than the address names, they are fetched once more from
+// the beginning. The object's length. Cancel-safe.
+platform::Task<base::Result<std::uint64_t>> fetch_or_continue(Session* session, base::ObjectId id,
+                                                              FileSink* sink, std::size_t window);
 
 }  // namespace ron::cli

@@ -78,5 +78,25 @@ TEST(PartPath, IsHiddenBesideTheFileAndNamesTheAddress) {
   EXPECT_TRUE(longest.starts_with("d/.") && longest.ends_with(".ron-part"));
 }
 
+TEST(PartPath, HasSeveralNamesAndEachNamesItsFile) {
+  const base::ObjectId id = b3::hash({});
+  std::set<std::string> names;
+  for (const std::string& file :
+       {std::string("film"), std::string("a.b"), std::string(".x.1"), std::string(250, 'n')}) {
+    for (unsigned number = 0; number < kPartNames; ++number) {
+      const std::string name = part_path(file, id, number);
+      EXPECT_LE(name.size(), 255U);
+      EXPECT_TRUE(is_part_path(name));
+      EXPECT_TRUE(names.insert(name).second) << name;
+      EXPECT_EQ(name_of_whole(name), file.size() < 200 ? file : "") << name;
+    }
+  }
+  for (const char* other :
+       {"film", ".film.ron-part", ".film.0123.ron-part", ".ron-part",
+        ".film.0123456789ABCDEF.ron-part", "a/.film.0123456789abcdef.ron-part"}) {
+    EXPECT_EQ(name_of_whole(other), "") << other;
+  }
+}
+
 }  // namespace
 }  // namespace ron::cli

@@ -57,7 +57,10 @@ CLI::Option* declare(CLI::App& command, const std::shared_ptr<ObjectFlags>& flag
       const auto options = resolve(flags->client);
       if (!options) return bad_usage(name + ": " + options.error().message);
       const auto ids = parse_addresses(flags->addresses);
-      if (!ids) return bad_usage(name + ": " + ids.error().message);
+      if (!ids) {
+        const char* const hint = name == "rm" ? "; ron name rm NAME removes a name" : "";
+        return bad_usage(name + ": " + ids.error().message + hint);
+      }
       return run(*options, *ids, *flags);
     };
   });
@@ -101,7 +104,8 @@ void add_rm(CLI::App& root, Action& chosen) {
           "Prints `ADDR  removed` or `ADDR  missing`. Needs a token with storage:delete, and "
           "gives up\n"
           "what its tenant holds; the bytes go when nobody holds them any more. A token with\n"
-          "storage:admin removes an object whoever holds it.\n\n") +
+          "storage:admin removes an object whoever holds it. A name is removed with ron name "
+          "rm.\n\n") +
       kClientHelp +
       "\nExamples:\n"
       "  ron rm b3:<hash>\n"

@@ -105,15 +105,14 @@ void add_ls(CLI::App& group, Action& chosen) {
 
 void add_rm(CLI::App& group, Action& chosen) {
   const auto flags = std::make_shared<PackFlags>();
-  CLI::App* command =
-      declare(group, chosen, flags, "rm", "Take a map away that was added", &run_rm);
+  CLI::App* command = declare(group, chosen, flags, "rm", "Remove a map that was added", &run_rm);
   command->add_option("name", flags->name, "What it is called in URLs")
       ->type_name("NAME")
       ->required()
       ->check(not_empty);
   declare_admin_flag(*command, flags->client);
-  command->footer(std::string("Its file stays. A pack of ron.toml or of packs_dir is taken away "
-                              "there.\n\n") +
+  command->footer(std::string("Its file stays. To remove a pack of ron.toml or of packs_dir, "
+                              "change that.\n\n") +
                   kPackHelp + kAdminHelp +
                   "\nExample:\n"
                   "  ron pack rm world");

@@ -127,7 +127,8 @@ class Put {
       session_.complain("", opened.error());
       co_return session_.exit_code();
     }
-    TreeWalk walk(session_, what_.arguments);
+    TreeWalk walk(session_, what_.arguments, TreeWalk::Find::FilesOnly,
+                  what_.follow ? TreeWalk::Links::Follow : TreeWalk::Links::Keep);
     bool going = true;
     while (going) {
       auto file = co_await walk.next();
@@ -154,8 +155,9 @@ class Put {
     const std::string& shown = stored.file.shown;
     if (stored.file.kind == WalkedFile::Kind::Skipped) {
       ++skipped_;
-      if (what_.allow_skipped) session_.note(shown, stored.file.reason);
-      if (!what_.allow_skipped) session_.complain(shown, stored.file.reason);
+      const std::string what = "skipped: " + stored.file.reason;
+      if (what_.allow_skipped) session_.note(shown, what);
+      if (!what_.allow_skipped) session_.complain(shown, what);
       co_return true;
     }
     if (!stored.id) {

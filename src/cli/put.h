@@ -15,6 +15,7 @@ struct PutFiles {
   std::string spool = "/tmp";          // where standard input waits until its length is known
   bool resume = true;
   bool allow_skipped = false;  // what is no file in a directory is no failure
+  bool follow = false;         // links in directories are read as what they lead to
 };
 
 // The exit code. Blocks.

@@ -184,6 +184,16 @@ Task<int> commit(Session* session, const std::string* id, bool json) {
   co_return session->exit_code();
 }
 
+Task<int> withdraw(Session* session, const std::string* id, const std::string* done) {
+  const auto text = co_await session->objects().delete_json("/registry/proposals/" + *id);
+  if (!text) {
+    session->complain(*id, text.error());
+  } else {
+    session->print("proposal " + *id + " " + *done + "\n");
+  }
+  co_return session->exit_code();
+}
+
 }  // namespace
 
 int registry_propose(const ClientOptions& options, Value document, const SameServer& same,
@@ -204,6 +214,13 @@ int registry_approve(const ClientOptions& options, const ApprovePlan& plan,
                      const SameServer& same) {
   return run_session("registry approve", options,
                      [&](Session& session) { return approve(&session, &plan, &same); });
+}
+
+int registry_withdraw(const ClientOptions& options, const std::string& id,
+                      const std::string& command) {
+  const std::string done = command == "reject" ? "rejected" : "withdrawn";
+  return run_session("registry " + command, options,
+                     [&](Session& session) { return withdraw(&session, &id, &done); });
 }
 
 int registry_commit(const ClientOptions& options, const std::string& id, bool json) {

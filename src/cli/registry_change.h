@@ -1,5 +1,5 @@
-// `ron registry propose`, `supersede`, `approve` and `commit`: the way of a change. Each returns an
-// exit code and blocks.
+// `ron registry propose`, `supersede`, `approve`, `commit`, `withdraw` and `reject`: the way of a
+// change. Each returns an exit code and blocks.
 #pragma once
 
 #include <string>
@@ -28,5 +28,8 @@ struct ApprovePlan {
 // Signs only the text that follows from the payload shown.
 int registry_approve(const ClientOptions& options, const ApprovePlan& plan, const SameServer& same);
 int registry_commit(const ClientOptions& options, const std::string& id, bool json);
+// Takes a proposal back, as its proposer or with registry:govern. `command` is withdraw or reject.
+int registry_withdraw(const ClientOptions& options, const std::string& id,
+                      const std::string& command);
 
 }  // namespace ron::cli

@@ -51,11 +51,12 @@ struct RegistryFlags {
 using FlagsPtr = std::shared_ptr<RegistryFlags>;
 using Run = int (*)(const ClientOptions& options, RegistryFlags& flags);
 
-// What makes another command mean the same server.
+// What makes another command mean the same server. Somebody else may run it, with a token of their
+// own.
 SameServer same_server(const RegistryFlags& flags) {
   SameServer same;
   if (!flags.client.url.empty()) same += " --url " + flags.client.url;
-  if (!flags.client.token_file.empty()) same += " --token " + flags.client.token_file;
+  if (!flags.client.token_file.empty()) same += " --token FILE";
   return same;
 }
 
@@ -150,17 +151,21 @@ void add_head(CLI::App& group, Action& chosen) {
 
 void add_show(CLI::App& group, Action& chosen) {
   const auto flags = std::make_shared<RegistryFlags>();
-  CLI::App* command = declare(group, chosen, flags, "show", "Print a version, or a descriptor",
-                              [](const ClientOptions& options, RegistryFlags& all) {
-                                return registry_show(options, all.what, all.json);
-                              });
-  command->add_option("what", flags->what, "A version, or the type and id of a descriptor")
-      ->type_name("VERSION|TYPE/ID")
+  CLI::App* command =
+      declare(group, chosen, flags, "show", "Print a version, a proposal or a descriptor",
+              [](const ClientOptions& options, RegistryFlags& all) {
+                return registry_show(options, all.what, all.json);
+              });
+  command
+      ->add_option("what", flags->what,
+                   "A version, a proposal's id, or the type and id of a descriptor")
+      ->type_name("VERSION|ID|TYPE/ID")
       ->required();
   declare_json(*command, *flags);
   command->footer(std::string(kServerHelp) +
                   "\nExamples:\n"
                   "  ron registry show 12\n"
+                  "  ron registry show 01JD0W5QJ8S3Q2M0V6X9Y4Z7AB\n"
                   "  ron registry show region/eu");
 }
 
@@ -273,12 +278,50 @@ void add_commit(CLI::App& group, Action& chosen) {
   declare_id(*command, *flags);
   declare_data_flag(*command, flags->client);
   declare_json(*command, *flags);
-  command->footer(std::string("Prints the version; again, the same. Needs a token with "
-                              "registry:commit.\n\n") +
+  command->footer(
+      std::string("Prints the version; the same again if it is repeated. Needs a token with "
+                  "registry:commit.\n\n") +
+      kServerHelp +
+      "\nExample:\n"
+      "  ron registry commit 01JD0W5QJ8S3Q2M0V6X9Y4Z7AB\n"
+      "  version 13  b3:7d79…");
+}
+
+void add_withdraw(CLI::App& group, Action& chosen) {
+  const auto flags = std::make_shared<RegistryFlags>();
+  CLI::App* command = declare(group, chosen, flags, "withdraw", "Take back a proposal of yours",
+                              [](const ClientOptions& options, RegistryFlags& all) {
+                                if (const auto refused = refuse_id(all, "withdraw"))
+                                  return *refused;
+                                return registry_withdraw(options, all.what, "withdraw");
+                              });
+  declare_id(*command, *flags);
+  declare_data_flag(*command, flags->client);
+  command->footer(
+      std::string(
+          "Needs a token with registry:propose, of the tenant that proposed it. Again, the\n"
+          "same.\n\n") +
+      kServerHelp +
+      "\nExample:\n"
+      "  ron registry withdraw 01JD0W5QJ8S3Q2M0V6X9Y4Z7AB\n"
+      "  proposal 01JD0W5QJ8S3Q2M0V6X9Y4Z7AB withdrawn");
+}
+
+void add_reject(CLI::App& group, Action& chosen) {
+  const auto flags = std::make_shared<RegistryFlags>();
+  CLI::App* command =
+      declare(group, chosen, flags, "reject", "Remove a proposal, whoever proposed it",
+              [](const ClientOptions& options, RegistryFlags& all) {
+                if (const auto refused = refuse_id(all, "reject")) return *refused;
+                return registry_withdraw(options, all.what, "reject");
+              });
+  declare_id(*command, *flags);
+  declare_data_flag(*command, flags->client);
+  command->footer(std::string("Needs a token with registry:govern. Again, the same.\n\n") +
                   kServerHelp +
                   "\nExample:\n"
-                  "  ron registry commit 01JD0W5QJ8S3Q2M0V6X9Y4Z7AB\n"
-                  "  version 13  b3:7d79…");
+                  "  ron registry reject 01JD0W5QJ8S3Q2M0V6X9Y4Z7AB\n"
+                  "  proposal 01JD0W5QJ8S3Q2M0V6X9Y4Z7AB rejected");
 }
 
 void add_log(CLI::App& group, Action& chosen) {
@@ -411,6 +454,8 @@ void add_registry_commands(CLI::App& group, Action& chosen) {
   add_propose(group, chosen);
   add_approve(group, chosen);
   add_commit(group, chosen);
+  add_withdraw(group, chosen);
+  add_reject(group, chosen);
   add_supersede(group, chosen);
   add_proposals(group, chosen);
   add_log(group, chosen);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/rfc3339.h"
+#include "base/ulid.h"
 #include "chain/descriptor.h"
 #include "chain/proof.h"
 #include "chain/snapshot.h"
@@ -22,6 +23,7 @@ using base::Value;
 using platform::Task;
 
 constexpr std::uint64_t kPageVersions = 500;
+constexpr std::uint64_t kPageProposals = 500;
 
 bool is_number(const std::string& text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -52,14 +54,39 @@ std::string descriptor_text(const Value& descriptor) {
   return text;
 }
 
-std::string proposals_text(const Value& document) {
-  const Value* const list = document.find("proposals");
-  if (list == nullptr || list->array() == nullptr || list->array()->empty()) {
-    return "nothing is proposed; ron registry propose --help says how\n";
+// Page after page: a line each as they come, or all of them as one document.
+Task<int> list_proposals(Session* session, bool json) {
+  Value::Array all;
+  std::string after;
+  std::uint64_t listed = 0;
+  for (bool has_more = true; has_more;) {
+    std::string target = "/registry/proposals?limit=" + std::to_string(kPageProposals);
+    if (!after.empty()) target += "&after=" + after;
+    const auto page = co_await get_document(session, std::move(target));
+    const Value* const list = page ? page->find("proposals") : nullptr;
+    if (!page || list == nullptr || list->array() == nullptr) {
+      session->complain(
+          "", page ? base::Error(Code::UpstreamFail, "the server's answer is no list of proposals")
+                   : page.error());
+      co_return session->exit_code();
+    }
+    std::string text;
+    for (const Value& proposal : *list->array()) {
+      if (json) all.push_back(proposal);
+      text += proposal_line(proposal);
+      ++listed;
+    }
+    if (!json && !session->print(text)) co_return session->exit_code();
+    const std::string next = text_of(*page, "next");
+    // A server that names the same place again would be asked for ever.
+    has_more = !next.empty() && next > after && base::Ulid::parse(next);
+    after = next;
   }
-  std::string text;
-  for (const Value& proposal : *list->array()) text += proposal_line(proposal);
-  return text;
+  if (json) session->print(base::print_json(Value::Map{{"proposals", std::move(all)}}) + "\n");
+  if (!json && listed == 0) {
+    session->print("nothing is proposed; ron registry propose --help says how\n");
+  }
+  co_return session->exit_code();
 }
 
 // Of everybody who ever was a signer, as far as the newest checkpoint knows. Without one, ids do.
@@ -211,8 +238,17 @@ int registry_show(const ClientOptions& options, const std::string& what, bool js
       return show_version(&session, version, json);
     });
   }
+  if (const auto id = base::Ulid::parse(what)) {
+    const std::string target = "/registry/proposals/" + std::string(id->text());
+    return run_session("registry show", options, [&target, json](Session& session) {
+      return print_document(&session, target, json, proposal_text);
+    });
+  }
   const auto key = chain::parse_descriptor_key(what);
-  if (!key) return bad_usage("registry show: say a version or type/id: " + key.error().message);
+  if (!key) {
+    return bad_usage("registry show: say a version, a proposal's id or type/id: " +
+                     key.error().message);
+  }
   return run_session("registry show", options, [&key, json](Session& session) {
     return print_document(&session, "/registry/descriptors/" + *key, json, descriptor_text);
   });
@@ -232,9 +268,8 @@ int registry_state(const ClientOptions& options, std::optional<std::uint64_t> ve
 }
 
 int registry_proposals(const ClientOptions& options, bool json) {
-  return run_session("registry proposals", options, [json](Session& session) {
-    return print_document(&session, "/registry/proposals", json, proposals_text);
-  });
+  return run_session("registry proposals", options,
+                     [json](Session& session) { return list_proposals(&session, json); });
 }
 
 int registry_proof(const ClientOptions& options, std::uint64_t version, const std::string& out,

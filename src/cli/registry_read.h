@@ -11,7 +11,7 @@
 namespace ron::cli {
 
 int registry_head(const ClientOptions& options, bool json);
-// A version, or a descriptor by type/id.
+// A version, a pending proposal by its id, or a descriptor by type/id.
 int registry_show(const ClientOptions& options, const std::string& what, bool json);
 
 struct LogRange {

@@ -131,6 +131,12 @@ std::string difference_text(const Value& difference) {
     const std::string before = text_of(one, "before");
     const std::string after = text_of(one, "after");
     const std::string what = text_of(one, "what");
+    if (one.find("before_bytes") != nullptr) {
+      text += "  ~ " + what +
+              "  too large to show: " + std::to_string(number_of(one, "before_bytes")) +
+              " bytes become " + std::to_string(number_of(one, "after_bytes")) + "\n";
+      continue;
+    }
     if (!before.empty()) text += "  - " + what + "  " + before + "\n";
     if (!after.empty()) text += "  + " + what + "  " + after + "\n";
   }

@@ -39,11 +39,13 @@ TEST(RegistryText, AChangeIsALineForEachThing) {
 TEST(RegistryText, ADifferenceShowsBeforeAndAfter) {
   const auto difference = base::parse_json(
       R"([{"what":"node/a","before":{"id":"a"},"after":{"id":"b"}},
-          {"what":"node/c","before":null,"after":1}])");
+          {"what":"node/c","before":null,"after":1},
+          {"what":"node/d","before_bytes":700,"after_bytes":null}])");
   EXPECT_EQ(difference_text(*difference),
             "  - node/a  {\"id\":\"a\"}\n"
             "  + node/a  {\"id\":\"b\"}\n"
-            "  + node/c  1\n");
+            "  + node/c  1\n"
+            "  ~ node/d  too large to show: 700 bytes become 0\n");
   EXPECT_EQ(difference_text(Value()), "  nothing\n");
 }
 

@@ -9,12 +9,14 @@
 #include "http/client.h"
 #include "platform/posix/host.h"
 #include "platform/posix/local_files.h"
+#include "platform/tls_details.h"
 #include "runtime/root_task.h"
 
 namespace ron::cli {
 namespace {
 
 constexpr base::Duration kCloseTime = std::chrono::seconds(1);
+constexpr base::Duration kJobGrace = std::chrono::seconds(2);
 
 http::ClientSettings settings_of(const ClientOptions& options, const platform::Clock& clock) {
   http::ClientSettings settings;
@@ -135,9 +137,22 @@ void Session::complain(std::string_view about, std::string_view what) {
 
 void Session::complain(std::string_view about, const base::Error& error) {
   if (unread_) return;
-  std::string what = describe_to_user(error);
-  if (is_unreachable(error)) what += "; ron up starts a server, --url or RON_URL names one";
-  complain(about, what);
+  complain(about, describe_to_user(error) + hint(error));
+}
+
+std::string Session::hint(const base::Error& error) const {
+  if (!is_unreachable(error)) return "";
+  for (const auto& [key, why] : error.details) {
+    if (key != platform::kCertificateDetail) continue;
+    const bool is_unknown =
+        why.contains("self-signed") || why.contains("issuer") || why.contains("first certificate");
+    return is_unknown ? "; --ca FILE or RON_CA_FILE names the certificates to trust" : "";
+  }
+  const bool is_plain = options_.server.scheme == ServerUrl::Scheme::Http;
+  if (is_plain && error.message.contains("closed the connection")) {
+    return "; if that port speaks TLS, write https:// instead of http://";
+  }
+  return "; ron up starts a server, --url or RON_URL names one";
 }
 
 void Session::complain_of_admin(std::string_view about, const base::Error& error) {
@@ -188,7 +203,11 @@ void Session::wipe() noexcept {
 
 int run_session(const std::string& command, const ClientOptions& options, Work work) {
   platform::posix::PosixHost machine({.cores = 1, .blocking_threads = 4});
-  return Runner(machine, command, options, std::move(work)).run();
+  const int code = Runner(machine, command, options, std::move(work)).run();
+  // What still runs then waits for a pipe or a terminal, and the command has failed already.
+  const auto left = machine.close_blocking(kJobGrace);
+  if (!left.empty()) std::_Exit(code);
+  return code;
 }
 
 }  // namespace ron::cli

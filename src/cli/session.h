@@ -21,6 +21,9 @@
 
 namespace ron::cli {
 
+// Files, pipes and people take as long as they take; whoever waits for a command ends it.
+inline constexpr platform::BlockingKind kCommandWork{"command", platform::kCallersBudget};
+
 class Session {
  public:
   Session(std::string command, const ClientOptions& options, platform::Host host,
@@ -68,13 +71,15 @@ class Session {
 
   // Runs `work` on the blocking pool; `work` returns a Result. Busy if the pool is stuck.
   template <class Work>
-  platform::Task<std::invoke_result_t<Work>> off_loop(Work work) {
-    auto done = co_await host_.blocking.run(std::move(work));
+  platform::Task<platform::detail::JobResult<Work>> off_loop(Work work) {
+    auto done = co_await host_.blocking.run(kCommandWork, std::move(work));
     if (!done) co_return base::fail(std::move(done.error()));
     co_return std::move(*done);
   }
 
  private:
+  // What may help when the server could not be reached: `; …`, or nothing.
+  [[nodiscard]] std::string hint(const base::Error& error) const;
   [[nodiscard]] std::string describe_to_user(const base::Error& error) const;
   void say(std::string_view about, std::string_view what);
 

@@ -42,6 +42,12 @@ std::string site_line(const Session& session, const Value& site) {
     line += "@" + number_at(site, "version");
   line += "  " + printable_at(site, "state") + "  " + number_at(site, "files") + " files  " +
           session.options().server.text() + printable_at(site, "path");
+  const Value* const missing = site.find("missing_files");
+  if (missing != nullptr) {
+    const std::string count = number_at(site, "missing_files");
+    line += "  (" + count + (count == "1" ? " file is" : " files are") + " not stored, first " +
+            printable_at(site, "first_missing") + ")";
+  }
   const std::string error = printable_at(site, "error");
   if (!error.empty()) line += "  (" + error + ")";
   return line + "\n";
@@ -112,17 +118,23 @@ int add_site(const ClientOptions& options, const AddSite& what) {
     auto name =
         what.name ? Result<catalog::Name>(*what.name) : catalog::parse_name("sites/" + what.site);
     if (!name) return bad_usage("site add: " + name.error().message);
-    PutNamed tree{
-        .path = what.target, .name = std::move(*name), .type = {}, .spool = {}, .if_version = {}};
+    PutNamed tree{.path = what.target,
+                  .name = std::move(*name),
+                  .type = {},
+                  .spool = {},
+                  .if_version = {},
+                  .allow_skipped = what.allow_skipped,
+                  .links = what.follow ? TreeWalk::Links::Follow : TreeWalk::Links::Keep};
     const int put = put_named(options, tree);
     if (put != kExitClean) return put;
     target = tree.name.text();
   } else if (const auto key = catalog::parse_key(what.target); !key) {
     return bad_usage("site add: " + no_directory(what.target) +
                      ", and no name or address: " + key.error().message);
-  } else if (what.name) {
-    return bad_usage("site add: --name is for a directory, and '" + config::printable(what.target) +
-                     "' is none");
+  } else if (what.name || what.allow_skipped || what.follow) {
+    const std::string flag = what.name ? "--name" : what.follow ? "--follow" : "--allow-skipped";
+    return bad_usage("site add: " + flag + " is for a directory, and '" +
+                     config::printable(what.target) + "' is none");
   }
   return run_session("site add", options, [&what, &target](Session& session) {
     return run_add(&session, &what, target);

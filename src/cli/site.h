@@ -14,6 +14,8 @@ struct AddSite {
   std::string target;  // a directory here, a name, or an address
   // What a directory is put under; none: sites/SITE.
   std::optional<catalog::Name> name;
+  bool allow_skipped = false;  // of a directory, as PutNamed has it
+  bool follow = false;
 };
 
 // All: the exit code; they block.

@@ -27,13 +27,19 @@ struct SiteFlags {
   std::string target;
   std::string name;
   bool json = false;
+  bool allow_skipped = false;
+  bool follow = false;
 };
 using FlagsPtr = std::shared_ptr<SiteFlags>;
 using Run = int (*)(const ClientOptions& options, const SiteFlags& flags);
 
 int run_add(const ClientOptions& options, const SiteFlags& flags) {
   if (!options.admin) return bad_usage("site add: " + options.admin.error().message);
-  AddSite what{.site = flags.site, .target = flags.target, .name = {}};
+  AddSite what{.site = flags.site,
+               .target = flags.target,
+               .name = {},
+               .allow_skipped = flags.allow_skipped,
+               .follow = flags.follow};
   if (!flags.name.empty()) {
     const auto name = catalog::parse_name(flags.name);
     if (!name) return bad_usage("site add: --name: " + name.error().message);
@@ -81,6 +87,10 @@ void add_add(CLI::App& group, Action& chosen) {
   command->add_option("--name", flags->name, "What a directory is put under, default sites/SITE")
       ->type_name("NAME")
       ->check(not_empty);
+  command->add_flag("--allow-skipped", flags->allow_skipped,
+                    "Leave out what a tree cannot hold, as ron put does");
+  command->add_flag("--follow", flags->follow,
+                    "Store what links that lead out of the directory lead to");
   declare_admin_flag(*command, flags->client);
   command->footer(
       std::string(
@@ -107,8 +117,8 @@ void add_ls(CLI::App& group, Action& chosen) {
   const auto flags = std::make_shared<SiteFlags>();
   CLI::App* command = declare(group, chosen, flags, "ls", "List the web sites there are", &run_ls);
   command->add_flag("--json", flags->json, "As JSON, an object per line");
-  command->footer(std::string("Prints `SITE  TARGET  STATE  FILES  URL`. A stale one shows what it "
-                              "showed before, and why.\n\n") +
+  command->footer(std::string("Prints `SITE  TARGET  STATE  FILES  URL`. A stale site "
+                              "still shows its last\nversion; the line says why.\n\n") +
                   kSiteHelp +
                   "\nExample:\n"
                   "  ron site ls");
@@ -117,11 +127,11 @@ void add_ls(CLI::App& group, Action& chosen) {
 void add_rm(CLI::App& group, Action& chosen) {
   const auto flags = std::make_shared<SiteFlags>();
   CLI::App* command =
-      declare(group, chosen, flags, "rm", "Take a web site away that was added", &run_rm);
+      declare(group, chosen, flags, "rm", "Remove a web site that was added", &run_rm);
   declare_site(*command, *flags);
   declare_admin_flag(*command, flags->client);
   command->footer(std::string("Its name and its files stay; ron name rm and ron rm are for those. "
-                              "A site of ron.toml is taken\naway there.\n\n") +
+                              "A site of ron.toml is\nremoved there.\n\n") +
                   kSiteHelp + kAdminHelp +
                   "\nExample:\n"
                   "  ron site rm docs");

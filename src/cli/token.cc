@@ -116,10 +116,11 @@ base::Result<auth::Macaroon> read_token(const std::string& where) {
 
 base::Result<auth::Macaroon> mint(const auth::Keyring& keyring,
                                   const std::vector<auth::Caveat>& caveats,
-                                  platform::Random& random, std::int64_t now_unix_s) {
+                                  platform::Random& random, std::int64_t now_unix_s,
+                                  auth::TenantChoice choice) {
   std::array<std::byte, auth::kNonceBytes> nonce{};
   random.fill(nonce);
-  return auth::mint_token(keyring, caveats, nonce, now_unix_s);
+  return auth::mint_token(keyring, caveats, nonce, now_unix_s, choice);
 }
 
 std::string describe(const auth::Macaroon& token, std::int64_t now_unix_s,

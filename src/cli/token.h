@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "auth/capability.h"
 #include "auth/caveat.h"
 #include "auth/keyring.h"
 #include "auth/macaroon.h"
@@ -31,7 +32,8 @@ base::Result<auth::Macaroon> parse_token(std::string_view text, const std::strin
 
 base::Result<auth::Macaroon> mint(const auth::Keyring& keyring,
                                   const std::vector<auth::Caveat>& caveats,
-                                  platform::Random& random, std::int64_t now_unix_s);
+                                  platform::Random& random, std::int64_t now_unix_s,
+                                  auth::TenantChoice choice = auth::TenantChoice::Fixed);
 
 // Everything but the secret, one `name: value` per line, and whether it has expired. With keys,
 // also whether they made it.

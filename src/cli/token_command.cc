@@ -18,16 +18,17 @@ namespace {
 struct TokenFlags {
   KeySource keys;
   CaveatFlags caveats;
+  bool any_tenant = false;
   std::string token;
   std::string out;
 };
 
 std::int64_t unix_now() { return platform::posix::SystemClock().unix_ms() / 1000; }
 
-void declare_caveats(CLI::App& command, CaveatFlags& flags) {
+void declare_caveats(CLI::App& command, CaveatFlags& flags, const char* tenant_help) {
   command.add_option("--scope", flags.scope, "What it may do, for example storage:write")
       ->type_name("SCOPE,...");
-  command.add_option("--tenant", flags.tenant, "Whom its work is charged to")->type_name("NAME");
+  command.add_option("--tenant", flags.tenant, tenant_help)->type_name("NAME");
   command.add_option("--path-prefix", flags.path_prefix, "Only this path and below")
       ->type_name("PATH");
   command.add_option("--method", flags.method, "Only these methods, for example GET,HEAD")
@@ -60,7 +61,8 @@ int run_mint(const TokenFlags& flags) {
   const auto keyring = load_keyring(flags.keys);
   if (!keyring) return failed(keyring.error().message);
   platform::posix::SystemRandom random;
-  const auto token = mint(*keyring, *caveats, random, unix_now());
+  const auto choice = flags.any_tenant ? auth::TenantChoice::Any : auth::TenantChoice::Fixed;
+  const auto token = mint(*keyring, *caveats, random, unix_now(), choice);
   return token ? hand_over(*token, flags.out) : failed(token.error().message);
 }
 
@@ -87,31 +89,43 @@ void add_mint(CLI::App& group, Action& chosen) {
   const auto flags = std::make_shared<TokenFlags>();
   CLI::App* command = group.add_subcommand("mint", "Make a token with a signing key");
   declare_keys(*command, flags->keys);
-  declare_caveats(*command, flags->caveats);
+  declare_caveats(*command, flags->caveats,
+                  "The tenant it acts for and is charged to, for good; without it, none");
   command->get_option("--scope")->required();
+  command
+      ->add_flag("--any-tenant", flags->any_tenant,
+                 "For operators: whoever holds it may act for every tenant")
+      ->excludes(command->get_option("--tenant"));
   command->add_option("--out", flags->out, "Write it there, mode 0600, not to standard output")
       ->type_name("FILE");
   command->footer(
+      "The tenant of a token is fixed when it is minted: attenuate cannot add one or change it. A\n"
+      "token minted with --any-tenant, as a server's admin.token is, acts for no tenant until\n"
+      "attenuate --tenant gives it one, which is then fixed as well.\n\n"
       "Examples:\n"
       "  ron token mint --keys keys --scope storage:write --expires 24h\n"
       "  ron token mint --keys keys --scope storage:write,storage:delete --tenant acme \\\n"
-      "      --max-bytes 64KiB --out acme.token");
+      "      --max-bytes 64KiB --out acme.token\n"
+      "  ron token mint --keys keys --scope storage:write --any-tenant --out operator.token");
   command->callback([flags, &chosen] { chosen = [flags] { return run_mint(*flags); }; });
 }
 
 void add_attenuate(CLI::App& group, Action& chosen) {
   const auto flags = std::make_shared<TokenFlags>();
-  CLI::App* command = group.add_subcommand(
-      "attenuate", "Narrow a token; needs no key, and nobody can take it back");
+  CLI::App* command =
+      group.add_subcommand("attenuate", "Narrow a token; needs no key, and cannot be undone");
   command->add_option("--token", flags->token, "The token's file, - for standard input")
       ->type_name("FILE");
-  declare_caveats(*command, flags->caveats);
+  declare_caveats(*command, flags->caveats,
+                  "The tenant it acts for; only if it was minted for any tenant");
   command->add_option("--out", flags->out, "Write it there, mode 0600, not to standard output")
       ->type_name("FILE");
   command->footer(
       "Without --token the token is taken from RON_TOKEN.\n\n"
+      "What is made of admin.token without --tenant stays good for every tenant: whoever gets it\n"
+      "can add --tenant. Name the tenant, or give people a token of `ron token mint`.\n\n"
       "Examples:\n"
-      "  ron token attenuate --token admin.token --scope storage:write --expires 1h\n"
+      "  ron token attenuate --token admin.token --scope storage:write --tenant acme --expires 1h\n"
       "  RON_TOKEN=$(cat admin.token) ron token attenuate --method GET,HEAD --path-prefix /o");
   command->callback([flags, &chosen] { chosen = [flags] { return run_attenuate(*flags); }; });
 }

@@ -66,6 +66,22 @@ TEST_F(Tokens, DescriptionsHoldEverythingButTheSecret) {
   EXPECT_TRUE(said.ends_with("fingerprint: " + fingerprint(token) + "\nexpires: never\n"));
 }
 
+TEST_F(Tokens, TellForWhichTenantTheyAct) {
+  const auto tenant = [](const auth::Macaroon& token) {
+    const std::string said = describe(token, kNow, nullptr);
+    const std::size_t at = said.find("\ntenant: ") + 9;
+    return said.substr(at, said.find('\n', at) - at);
+  };
+  EXPECT_EQ(tenant(minted({.scope = "storage:write"})), "none");
+  EXPECT_EQ(tenant(minted({.scope = "storage:write", .tenant = "acme"})), "acme");
+  const auto caveats = caveats_of({.scope = "storage:write"}, kNow).value();
+  const auth::Macaroon any =
+      mint(keyring(), caveats, random_, kNow, auth::TenantChoice::Any).value();
+  EXPECT_EQ(tenant(any), "any (its holder may name one)");
+  const auto acme = caveats_of({.tenant = "acme"}, kNow).value();
+  EXPECT_EQ(tenant(auth::attenuate_token(any, acme).value()), "acme");
+}
+
 TEST_F(Tokens, TellWhenTheyEnd) {
   const auto state = [this](const char* expires, std::int64_t now) {
     const auth::Macaroon token =

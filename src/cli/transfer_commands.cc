@@ -20,6 +20,47 @@
 namespace ron::cli {
 namespace {
 
+constexpr const char* kPutHelp =
+    R"(Prints a line per file, `b3:<hash>  name`, in the order of the arguments. The hash is the one
+that b3sum prints; the server refuses bytes that do not have it. Directories are stored file by
+file, in the order of their names. Symbolic links, pipes and devices in them are skipped and
+listed, and the exit code is 1. Pipes and links that are arguments themselves are read.
+
+Files above 1 MiB are sent in parts, several at once. If the command is interrupted, run it again:
+it sends only the parts that are missing. Unfinished uploads are remembered in
+$XDG_STATE_HOME/ron/uploads or ~/.local/state/ron/uploads. A file that changes while it is read is
+not stored.
+
+With --name a directory becomes a tree: a manifest lists its files, links, empty directories and
+which files are executable, and the name then stands for that manifest. Files that the name's
+current tree has are not sent, and the server is asked about the others first. --resend sends all
+of them, so that the token's tenant holds them too. If somebody else changes the name in between,
+their version stays and the command fails.
+
+The whole directory is checked before anything is sent. If it has links that lead out of it, pipes
+or devices, they are listed and nothing is sent. --allow-skipped sends the rest and says how many
+were left out; --follow stores what such links lead to.
+Prints `docs/v2@3  b3:<hash>  (12 files, 3 new, 1.20 MiB sent)`.
+
+)";
+constexpr const char* kGetHelp =
+    R"(The bytes are hashed as they arrive and compared with the address. A file gets its name only
+when all of it is right and on disk; until then it is a hidden .ron-part file beside it, and the
+same command continues there after an interruption. A file that is replaced keeps its permissions.
+A symbolic link at the place of the file is followed, except with --list. Bytes for standard
+output, pipes and devices are written as they arrive: exit code 1 says that they were wrong or not
+complete.
+
+A name that stands for a tree, or a directory in it, is restored below the directory that -o names.
+Nothing is written outside of it, whatever links are there. Files that already have the right bytes
+are not fetched again, so the same command continues after an interruption; files that are not in
+the tree are left alone. In NAME/PATH the longest name that exists is meant; NAME@3 is version 3.
+
+A range cannot be checked against the address: plain HTTP carries no proof for a part of an object.
+The server has verified it when it read it.
+
+)";
+
 std::string temporary_directory() {
   for (const auto& [name, value] : platform::posix::environment()) {
     if (name == "TMPDIR" && !value.empty()) return value;
@@ -50,15 +91,17 @@ int run_put_named(const PutFlags& flags, const ClientOptions& options) {
   if (!flags.type.empty() && !catalog::is_media_type(flags.type)) {
     return bad_usage("put: --type is not a media type such as text/html");
   }
-  return put_named(options, {.path = flags.what.arguments.front(),
-                             .name = *name,
-                             .type = flags.type,
-                             .spool = flags.what.spool,
-                             .if_version = flags.if_version,
-                             .times = flags.times,
-                             .resend = flags.resend,
-                             .resume = !flags.no_resume,
-                             .allow_skipped = flags.what.allow_skipped});
+  return put_named(options,
+                   {.path = flags.what.arguments.front(),
+                    .name = *name,
+                    .type = flags.type,
+                    .spool = flags.what.spool,
+                    .if_version = flags.if_version,
+                    .times = flags.times,
+                    .resend = flags.resend,
+                    .resume = !flags.no_resume,
+                    .allow_skipped = flags.what.allow_skipped,
+                    .links = flags.what.follow ? TreeWalk::Links::Follow : TreeWalk::Links::Keep});
 }
 
 int run_put(PutFlags flags) {
@@ -83,7 +126,9 @@ void add_put(CLI::App& root, Action& chosen) {
       ->type_name("FILE");
   command->add_flag("--no-resume", flags->no_resume, "Do not continue or remember large uploads");
   command->add_flag("--allow-skipped", flags->what.allow_skipped,
-                    "Links, pipes and devices in directories are no failure");
+                    "Leave out what cannot be stored, such as pipes; it is no failure");
+  command->add_flag("--follow", flags->what.follow,
+                    "Store what symbolic links lead to; with --name: links that lead outside");
   command
       ->add_option("--spool", flags->what.spool, "Where large streams wait, default TMPDIR or /tmp")
       ->type_name("DIR");
@@ -99,39 +144,14 @@ void add_put(CLI::App& root, Action& chosen) {
   command->add_flag("--resend", flags->resend, "With --name: send also what the server has");
   declare_client_flags(*command, flags->client);
   declare_data_flag(*command, flags->client);
-  command->footer(
-      std::string(
-          "Prints a line per file, `b3:<hash>  name`, in the order of the arguments. The hash is "
-          "the\n"
-          "one b3sum prints; the server stores nothing under another. Directories are stored file "
-          "by\n"
-          "file in order of their names; symbolic links, pipes and devices in them are skipped, "
-          "listed "
-          "and\n"
-          "make the exit code 1. Given as arguments they are read.\n\n"
-          "Files above 1 MiB are sent in parts, several at once. If that is interrupted, the same\n"
-          "command sends only the parts that are missing. What is under way is remembered in\n"
-          "$XDG_STATE_HOME/ron/uploads or ~/.local/state/ron/uploads. A file that changes while it "
-          "is\n"
-          "read is not stored.\n\n"
-          "With --name a directory becomes a tree: its files, links, empty directories and which "
-          "files\n"
-          "are executable, in a manifest that the name then stands for. Files that the name has "
-          "already\n"
-          "are not sent, of others the server is asked first; --resend sends them all the same, "
-          "so that\n"
-          "the token's tenant holds them too. If somebody else changes the name meanwhile, "
-          "theirs is not\n"
-          "overwritten. Links that lead out of the directory are refused. Prints\n"
-          "`docs/v2@3  b3:<hash>  (12 files, 3 new, 1.20 MiB sent)`.\n\n") +
-      kClientHelp +
-      "\nExamples:\n"
-      "  ron put film.mkv\n"
-      "  tar c tree | ron put -\n"
-      "  ron put site --name docs/v2 && ron get docs/v2 -o copy\n"
-      "  ron put logo.png --name docs/logo\n"
-      "  ron put --list tree.list tree && ron get --list tree.list -o copy\n"
-      "  ron put --url http://10.0.0.2:8081 --token acme.token --jobs 16 photos");
+  command->footer(std::string(kPutHelp) + kClientHelp +
+                  "\nExamples:\n"
+                  "  ron put film.mkv\n"
+                  "  tar c tree | ron put -\n"
+                  "  ron put site --name docs/v2 && ron get docs/v2 -o copy\n"
+                  "  ron put logo.png --name docs/logo\n"
+                  "  ron put --list tree.list tree && ron get --list tree.list -o copy\n"
+                  "  ron put --url http://10.0.0.2:8081 --token acme.token --jobs 16 photos");
   command->callback([flags, &chosen] { chosen = [flags] { return run_put(*flags); }; });
 }
 
@@ -217,36 +237,14 @@ void add_get(CLI::App& root, Action& chosen) {
   command->add_flag("-f,--force", flags->force, "Replace read-only and hard-linked files too");
   declare_client_flags(*command, flags->client);
   declare_data_flag(*command, flags->client);
-  command->footer(
-      std::string("What comes is hashed and compared with the address. A file gets its "
-                  "name only when all of\n"
-                  "it is right and on disk; until then it is a hidden .ron-part file "
-                  "beside it, and the same\n"
-                  "command continues there after an interruption. A file that it "
-                  "replaces leaves it its permissions; a\n"
-                  "symbolic link is followed, but not where a list says to. To "
-                  "standard output, pipes and devices\n"
-                  "bytes go as they come: exit code 1 says that they were wrong or "
-                  "not all.\n\n"
-                  "A name that stands for a tree, or a directory in it, is restored "
-                  "below the directory -o names and\n"
-                  "nowhere else, whatever links are there. What is there with the right "
-                  "bytes is not fetched again, so\n"
-                  "the same command continues after an interruption; files that are not "
-                  "in the tree are left alone. In\n"
-                  "NAME/PATH the longest name that exists is meant; NAME@3 is version "
-                  "3.\n\n"
-                  "A range cannot be checked against the address: plain HTTP carries "
-                  "no proof for a part of an\n"
-                  "object. The server has verified it when it read it.\n\n") +
-      kClientHelp +
-      "\nExamples:\n"
-      "  ron get b3:<hash> -o film.mkv\n"
-      "  ron get b3:<hash> | tar x\n"
-      "  ron get docs/v2 -o site\n"
-      "  ron get docs/v2@3/css/site.css\n"
-      "  ron get b3:<hash> --range 0-1023 | xxd\n"
-      "  ron get --list tree.list -o copy");
+  command->footer(std::string(kGetHelp) + kClientHelp +
+                  "\nExamples:\n"
+                  "  ron get b3:<hash> -o film.mkv\n"
+                  "  ron get b3:<hash> | tar x\n"
+                  "  ron get docs/v2 -o site\n"
+                  "  ron get docs/v2@3/css/site.css\n"
+                  "  ron get b3:<hash> --range 0-1023 | xxd\n"
+                  "  ron get --list tree.list -o copy");
   command->callback([flags, &chosen] { chosen = [flags] { return run_get(*flags); }; });
 }
 

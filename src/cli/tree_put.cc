@@ -8,13 +8,13 @@
 #include "b3/hash.h"
 #include "base/limits.h"
 #include "catalog/manifest.h"
-#include "catalog/manifest_path.h"
 #include "catalog/media_type.h"
 #include "cli/in_order.h"
 #include "cli/index_client.h"
 #include "cli/local_sinks.h"
 #include "cli/session.h"
 #include "cli/store.h"
+#include "cli/tree_check.h"
 #include "cli/tree_ref.h"
 #include "cli/tree_walk.h"
 #include "cli/upload.h"
@@ -74,10 +74,6 @@ std::int64_t seconds_of(const platform::posix::FileStamp& stamp) noexcept {
   return stamp.modified_ns % kSecondNs < 0 ? seconds - 1 : seconds;
 }
 
-std::string count_of(std::uint64_t count, std::string_view one, std::string_view many) {
-  return std::to_string(count) + " " + std::string(count == 1 ? one : many);
-}
-
 // The put of one command, while it runs.
 class NamedPut {
  public:
@@ -97,6 +93,7 @@ class NamedPut {
   struct Stored {
     WalkedFile file;
     Result<ManifestEntry> entry = fail(Code::Internal, "nothing was done");
+    bool can_skip = false;  // a tree has no form for what failed
   };
   struct Facts {
     bool is_directory = false;
@@ -159,9 +156,11 @@ class NamedPut {
     if (!what_.type.empty()) {
       co_return fail(Code::Malformed, "--type is for a file, not for a directory");
     }
+    const bool sound = co_await check_all();
+    if (!sound) co_return Result<void>();
     if (what_.resume) session_.resumes();
     if (current_ && current_->is_tree() && !what_.resend) co_await learn_current();
-    TreeWalk walk(session_, {what_.path}, TreeWalk::Find::Everything);
+    TreeWalk walk(session_, {what_.path}, TreeWalk::Find::Everything, what_.links);
     bool going = true;
     while (going) {
       auto file = co_await walk.next();
@@ -177,6 +176,18 @@ class NamedPut {
       co_return Result<void>();
     }
     co_return co_await put_manifest();
+  }
+
+  // Whether all of the tree can be stored, or the user has allowed to leave out what cannot.
+  Task<bool> check_all() {
+    const TreeFaults faults = co_await check_tree(&session_, what_.path, what_.links);
+    faults.report(session_, what_.allow_skipped);
+    const bool stops = faults.refused() > 0 || (faults.skippable() > 0 && !what_.allow_skipped);
+    if (stops) {
+      session_.complain("", "nothing was sent and the name was left as it is: " +
+                                faults.summary(what_.allow_skipped));
+    }
+    co_return !stops;
   }
 
   // What the name's tree has is there: its files are not even asked for.
@@ -198,14 +209,9 @@ class NamedPut {
   Task<bool> take_one() {
     auto stored = co_await window_.next();
     const std::string& shown = stored.file.shown;
-    if (stored.file.kind == WalkedFile::Kind::Skipped) {
-      if (what_.allow_skipped) {
-        session_.note(shown, stored.file.reason);
-        co_return true;
-      }
-      stored.entry = fail(Code::Malformed,
-                          "a tree has files, directories and symbolic links only; "
-                          "--allow-skipped leaves this out");
+    if (!stored.entry && stored.can_skip && what_.allow_skipped) {
+      ++skipped_;  // check_all() has said why
+      co_return true;
     }
     if (!stored.entry) {
       ++failed_;
@@ -220,22 +226,15 @@ class NamedPut {
   Task<Stored> store(WalkedFile file) {
     Stored stored{.file = std::move(file)};
     const WalkedFile& what = stored.file;
-    if (const auto sound = catalog::check_path(what.relative);
-        !sound && what.kind != WalkedFile::Kind::Failed) {
-      stored.entry = fail(sound.error());
-      co_return std::move(stored);
-    }
-    if (is_part_path(what.relative)) {
-      stored.entry = fail(Code::PreconditionFailed,
-                          "ron get has left it unfinished; finish that, or remove it");
+    if (auto fault = find_fault(what)) {
+      stored.entry = fail(std::move(fault->error));
+      stored.can_skip = fault->can_skip;
       co_return std::move(stored);
     }
     switch (what.kind) {
       case WalkedFile::Kind::Skipped:
+      case WalkedFile::Kind::Failed:  // both are faults
       case WalkedFile::Kind::Stream:  // not in a directory
-        break;
-      case WalkedFile::Kind::Failed:
-        stored.entry = fail(what.error);
         break;
       case WalkedFile::Kind::File:
         ++files_;
@@ -243,28 +242,35 @@ class NamedPut {
         break;
       case WalkedFile::Kind::Link:
       case WalkedFile::Kind::EmptyDirectory:
-        stored.entry = co_await read_other(what.path, what.relative);
+        co_await read_other(&stored);
         break;
     }
     co_return std::move(stored);
   }
 
-  Task<Result<ManifestEntry>> read_other(std::string path, std::string relative) {
-    const auto facts =
-        co_await session_.off_loop([path] { return platform::posix::file_facts(path); });
-    if (!facts) co_return fail(facts.error());
-    ManifestEntry entry{.path = relative, .what = catalog::TreeDirectory{}, .mtime_s = {}};
-    if (what_.times) entry.mtime_s = seconds_of(facts->stamp);
-    if (facts->kind != FileKind::Link) co_return std::move(entry);
-    auto target = co_await session_.off_loop([path] { return platform::posix::read_link(path); });
-    if (!target) co_return fail(std::move(target.error()));
-    const auto stays = catalog::check_link(relative, *target);
-    if (!stays) {
-      co_return fail(stays.error().code,
-                     "a tree keeps links to places within it only: " + stays.error().message);
+  // A link or an empty directory.
+  Task<void> read_other(Stored* stored) {
+    const WalkedFile& file = stored->file;
+    const auto facts = co_await session_.off_loop(
+        [path = file.path] { return platform::posix::file_facts(path); });
+    if (!facts) {
+      stored->entry = fail(facts.error());
+      co_return;
     }
-    entry.what = catalog::TreeLink{std::move(*target)};
-    co_return std::move(entry);
+    ManifestEntry entry{.path = file.relative, .what = catalog::TreeDirectory{}, .mtime_s = {}};
+    if (what_.times) entry.mtime_s = seconds_of(facts->stamp);
+    if (facts->kind == FileKind::Link) {
+      auto target = co_await session_.off_loop(
+          [path = file.path] { return platform::posix::read_link(path); });
+      auto fault = target ? find_link_fault(file, *target) : TreeFault{target.error(), false};
+      if (fault) {
+        stored->entry = fail(std::move(fault->error));
+        stored->can_skip = fault->can_skip;
+        co_return;
+      }
+      entry.what = catalog::TreeLink{std::move(*target)};
+    }
+    stored->entry = std::move(entry);
   }
 
   Task<Result<ManifestEntry>> store_file(std::string path, std::string relative) {
@@ -273,10 +279,12 @@ class NamedPut {
     const platform::posix::FileStamp stamp = loaded->file.stamp;
     const base::ObjectId id = loaded->id;
     session_.progress().expect_bytes(stamp.bytes);
+    // By the name in the tree: a link that is followed may lead to a file with another ending.
+    std::string type(catalog::media_type_of(relative.empty() ? path : relative));
     ManifestEntry entry{.path = std::move(relative),
                         .what = catalog::TreeFile{.address = id,
                                                   .length = stamp.bytes,
-                                                  .type = std::string(catalog::media_type_of(path)),
+                                                  .type = std::move(type),
                                                   .exec = loaded->file.executable},
                         .mtime_s = {}};
     if (what_.times) entry.mtime_s = seconds_of(stamp);
@@ -378,6 +386,9 @@ class NamedPut {
       now = *set;
     }
     session_.print(now.ref() + "  " + id.text() + "  (" + summary(is_same) + ")\n");
+    if (skipped_ > 0) {
+      session_.note("", count_of(skipped_, "entry was", "entries were") + " skipped");
+    }
     co_return Result<void>();
   }
 
@@ -386,7 +397,8 @@ class NamedPut {
   [[nodiscard]] std::string summary(bool is_same) const {
     std::string text = count_of(files_, "file", "files");
     if (is_same) text += ", unchanged";
-    return text + ", " + std::to_string(new_files_) + " new, " + human_bytes(sent_bytes_) + " sent";
+    text += ", " + std::to_string(new_files_) + " new, " + human_bytes(sent_bytes_) + " sent";
+    return skipped_ == 0 ? text : text + ", " + std::to_string(skipped_) + " skipped";
   }
 
   Task<base::Error> explain_skew(std::uint64_t expected) {
@@ -425,6 +437,7 @@ class NamedPut {
   catalog::Manifest manifest_;
   std::uint64_t files_ = 0;
   std::uint64_t failed_ = 0;
+  std::uint64_t skipped_ = 0;
   std::uint64_t new_files_ = 0;
   std::uint64_t sent_bytes_ = 0;
   InOrder<Stored> window_;

@@ -8,6 +8,7 @@
 
 #include "catalog/name.h"
 #include "cli/client_options.h"
+#include "cli/tree_walk.h"
 
 namespace ron::cli {
 
@@ -21,7 +22,8 @@ struct PutNamed {
   bool times = false;   // also when files were modified
   bool resend = false;  // also what the server has
   bool resume = true;
-  bool allow_skipped = false;
+  bool allow_skipped = false;  // what a tree cannot hold is left out and is no failure
+  TreeWalk::Links links = TreeWalk::Links::Keep;
 };
 // The exit code. Blocks.
 int put_named(const ClientOptions& options, const PutNamed& what);

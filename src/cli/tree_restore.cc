@@ -1,5 +1,6 @@
 #include "cli/tree_restore.h"
 
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -40,11 +41,28 @@ Result<bool> has_content(const LocalTree::Present& present, const catalog::TreeF
   }
 }
 
-enum class Found : std::uint8_t { Nothing, Draft, Whole };
+constexpr std::string_view kDraftLink = ".ron-link-";  // as LocalTree names them
+
+// The name of the file's draft: the first that neither an entry nor anything else has.
+Result<std::string> choose_draft(const LocalTree& to, const std::string& path,
+                                 const base::ObjectId& id, const TreeRestore::Taken& taken) {
+  for (unsigned number = 0; number < kPartNames; ++number) {
+    std::string draft = part_path(path, id, number);
+    if (!taken.contains(draft) && to.may_be_draft(draft)) return draft;
+  }
+  return fail(Code::PreconditionFailed,
+              "the name of its unfinished download, '" + part_path(path, id) + "', is taken");
+}
+
+struct Found {
+  enum class What : std::uint8_t { Nothing, Draft, Whole };
+  What what = What::Nothing;
+  std::string draft{};  // its name, also when there is nothing yet; empty for a whole file
+};
 
 // What an earlier run, or whoever filled the directory, has left of a file.
-Result<Found> look(const LocalTree& to, const std::string& path, const std::string& draft,
-                   const catalog::TreeFile& file, const Attributes& attributes) {
+Result<Found> look(const LocalTree& to, const std::string& path, const catalog::TreeFile& file,
+                   const Attributes& attributes, const TreeRestore::Taken& taken) {
   const auto there = to.find(path);
   if (!there) return fail(there.error());
   if (*there) {
@@ -52,15 +70,17 @@ Result<Found> look(const LocalTree& to, const std::string& path, const std::stri
     if (!right) return fail(right.error());
     if (*right) {
       if (const auto set = to.set(**there, attributes); !set) return fail(set.error());
-      return Found::Whole;
+      return Found{Found::What::Whole};
     }
   }
   if (const auto free = to.check_free(path); !free) return fail(free.error());
-  const auto waiting = to.find(draft);
+  auto draft = choose_draft(to, path, file.address, taken);
+  if (!draft) return fail(std::move(draft.error()));
+  const auto waiting = to.find(*draft);
   if (!waiting) return fail(waiting.error());
-  const auto right = *waiting ? has_content(**waiting, file, draft) : Result<bool>(false);
+  const auto right = *waiting ? has_content(**waiting, file, *draft) : Result<bool>(false);
   if (!right) return fail(right.error());
-  return *right ? Found::Draft : Found::Nothing;
+  return Found{*right ? Found::What::Draft : Found::What::Nothing, std::move(*draft)};
 }
 
 Attributes attributes_of(const catalog::ManifestEntry& entry) {
@@ -74,9 +94,33 @@ Result<void> check_length(const catalog::TreeFile& file, std::uint64_t length) {
                                        " bytes, and it has " + std::to_string(length));
 }
 
+std::string directory_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 // A directory that is held open, as a path: whatever its names lead to by now, this is it.
-std::string path_of(const platform::posix::Descriptor& directory) {
+std::string held_path(const platform::posix::Descriptor& directory) {
   return "/proc/self/fd/" + std::to_string(directory.get());
+}
+
+// Files of the tree in one directory, by name.
+struct FilesIn {
+  std::string directory;
+  std::set<std::string, std::less<>> names;
+};
+
+// Drafts of these files: nothing continues them once the files are whole.
+void remove_drafts(const LocalTree& to, const FilesIn& files, const TreeRestore::Taken& taken) {
+  const auto names = to.names_in(files.directory);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    const std::string_view whole = name_of_whole(name);
+    if (whole.empty() || !files.names.contains(whole)) continue;
+    const std::string path = files.directory.empty() ? name : files.directory + "/" + name;
+    if (!taken.contains(path)) static_cast<void>(to.remove_draft(path));
+  }
 }
 
 }  // namespace
@@ -90,6 +134,7 @@ TreeRestore::TreeRestore(Session& session, Tree to, std::string prefix, bool syn
       publishing_(session.tasks(), 1) {}
 
 Task<TreeRestore::Counts> TreeRestore::run(std::span<const catalog::ManifestEntry> entries) {
+  taken_ = std::make_shared<const Taken>(taken_by(entries));
   for (const catalog::ManifestEntry& entry : entries) {
     if (fetching_.full()) co_await take_one();
     if (given_up_) break;
@@ -99,6 +144,7 @@ Task<TreeRestore::Counts> TreeRestore::run(std::span<const catalog::ManifestEntr
   while (!given_up_ && !fetching_.empty()) co_await take_one();
   co_await flush();
   while (!publishing_.empty()) co_await take_published();
+  if (!has_failed_) co_await remove_leftovers(entries);
   if (sync_) {
     const auto synced = co_await session_.off_loop([to = to_] { return to->sync(); });
     if (!synced) session_.complain("", synced.error());
@@ -106,11 +152,52 @@ Task<TreeRestore::Counts> TreeRestore::run(std::span<const catalog::ManifestEntr
   co_return counts_;
 }
 
+std::string TreeRestore::path_of(const catalog::ManifestEntry& entry) const {
+  return prefix_.empty() ? entry.path : entry.path.substr(prefix_.size() + 1);
+}
+
+TreeRestore::Taken TreeRestore::taken_by(std::span<const catalog::ManifestEntry> entries) const {
+  Taken taken;
+  for (const catalog::ManifestEntry& entry : entries) {
+    if (!entry.path.contains(kPartEnding) && !entry.path.contains(kDraftLink)) continue;
+    const std::string path = path_of(entry);
+    for (std::size_t end = 0; end != std::string::npos;) {
+      end = path.find('/', end + 1);
+      taken.insert(path.substr(0, end));
+    }
+  }
+  return taken;
+}
+
+// A directory at a time, as they come: the paths of a manifest are in order.
+Task<void> TreeRestore::remove_leftovers(std::span<const catalog::ManifestEntry> entries) {
+  std::map<std::string, FilesIn> directories;
+  std::size_t files = 0;
+  const auto flush_now = [this, &directories] {
+    std::vector<FilesIn> batch;
+    for (auto& [directory, in] : directories) batch.push_back(std::move(in));
+    directories.clear();
+    return session_.off_loop([to = to_, taken = taken_, all = std::move(batch)]() -> Result<bool> {
+      for (const FilesIn& one : all) remove_drafts(*to, one, *taken);
+      return true;
+    });
+  };
+  for (const catalog::ManifestEntry& entry : entries) {
+    if (entry.file() == nullptr) continue;
+    const std::string path = path_of(entry);
+    FilesIn& in = directories[directory_of(path)];
+    in.directory = directory_of(path);
+    in.names.insert(name_of(path));
+    if (++files % kBatch == 0) co_await flush_now();
+  }
+  if (!directories.empty()) co_await flush_now();
+}
+
 Task<TreeRestore::Fetched> TreeRestore::restore(const catalog::ManifestEntry* entry) {
   Fetched fetched;
   Draft& draft = fetched.draft;
   draft.entry = entry;
-  draft.path = prefix_.empty() ? entry->path : entry->path.substr(prefix_.size() + 1);
+  draft.path = path_of(*entry);
   const catalog::TreeFile* const file = entry->file();
   if (file == nullptr) {
     // A link of the whole tree may lead out of a part of it.
@@ -118,24 +205,18 @@ Task<TreeRestore::Fetched> TreeRestore::restore(const catalog::ManifestEntry* en
     if (link != nullptr) fetched.done = catalog::check_link(draft.path, link->target);
     co_return fetched;
   }
-  // Under such a name the bytes of another file may stand while it is fetched.
-  if (is_part_path(draft.path)) {
-    fetched.done = fail(Code::PreconditionFailed, "this is the name of an unfinished download");
-    co_return fetched;
-  }
-  draft.draft = part_path(draft.path, file->address);
-  const auto found = co_await session_.off_loop(
-      [to = to_, path = draft.path, part = draft.draft, file = *file,
-       attributes = attributes_of(*entry)] { return look(*to, path, part, file, attributes); });
+  auto found = co_await session_.off_loop(
+      [to = to_, path = draft.path, file = *file, attributes = attributes_of(*entry),
+       taken = taken_] { return look(*to, path, file, attributes, *taken); });
+  if (found) draft.draft = std::move(found->draft);
   if (!found) {
     fetched.done = fail(found.error());
-  } else if (*found == Found::Nothing) {
+  } else if (found->what == Found::What::Nothing) {
     fetched.done = co_await fetch(file, &draft);
   } else {
     fetched.kept = true;
     session_.progress().expect_bytes(file->length);
     session_.progress().skip_bytes(file->length);
-    if (*found == Found::Whole) draft.draft.clear();
   }
   co_return fetched;
 }
@@ -158,17 +239,12 @@ Task<Result<void>> TreeRestore::fetch_large(const catalog::TreeFile* file, const
   const auto directory =
       co_await session_.off_loop([to = to_, path = draft->path] { return to->parent(path); });
   if (!directory) co_return fail(directory.error());
-  const std::size_t slash = draft->path.rfind('/');
-  const std::string name = draft->path.substr(slash == std::string::npos ? 0 : slash + 1);
-  FileSink sink(session_, path_of(*directory) + "/" + name, file->address);
+  const std::string held = held_path(*directory);
+  FileSink sink(session_, held + "/" + name_of(draft->path), held + "/" + name_of(draft->draft));
   // Whether the name is free was asked before, and is again when it is given.
   const Result<void> opened = co_await sink.open(std::nullopt, true);
   if (!opened) co_return opened;
-  const auto length = co_await download(&session_, {.id = file->address,
-                                                    .sink = &sink,
-                                                    .window = kWindow,
-                                                    .have = sink.file(),
-                                                    .have_pieces = sink.pieces()});
+  const auto length = co_await fetch_or_continue(&session_, file->address, &sink, kWindow);
   const auto right = length ? check_length(*file, *length) : fail(length.error());
   if (!right) {
     co_await sink.abandon(right.error());
@@ -181,6 +257,7 @@ Task<void> TreeRestore::take_one() {
   auto fetched = co_await fetching_.next();
   const std::string& path = fetched.draft.entry->path;
   if (!fetched.done) {
+    has_failed_ = true;
     session_.complain(path, fetched.done.error());
     given_up_ = session_.is_unreachable(fetched.done.error());
     co_return;
@@ -198,13 +275,13 @@ Task<void> TreeRestore::flush() {
   if (batch_.empty()) co_return;
   if (publishing_.full()) co_await take_published();
   publishing_.start(session_.off_loop(
-      [to = to_, batch = std::exchange(batch_, {}), sync = sync_]() -> Result<Published> {
-        return publish(*to, batch, sync);
-      }));
+      [to = to_, batch = std::exchange(batch_, {}), taken = taken_,
+       sync = sync_]() -> Result<Published> { return publish(*to, batch, *taken, sync); }));
 }
 
 Task<void> TreeRestore::take_published() {
   const auto published = co_await publishing_.next();
+  has_failed_ = has_failed_ || !published || !published->synced || !published->failures.empty();
   if (!published) {
     session_.complain("", published.error());
     co_return;
@@ -215,7 +292,8 @@ Task<void> TreeRestore::take_published() {
 
 // One sync of the file system for all of them costs less than one for each, and no name appears
 // before its bytes are on the medium.
-TreeRestore::Published TreeRestore::publish(const LocalTree& to, const Batch& batch, bool sync) {
+TreeRestore::Published TreeRestore::publish(const LocalTree& to, const Batch& batch,
+                                            const Taken& taken, bool sync) {
   Published published;
   if (sync) published.synced = to.sync();
   if (!published.synced) return published;
@@ -223,7 +301,8 @@ TreeRestore::Published TreeRestore::publish(const LocalTree& to, const Batch& ba
     const catalog::ManifestEntry& entry = *draft.entry;
     Result<void> done;
     if (const catalog::TreeLink* link = entry.link()) {
-      done = to.make_link(draft.path, link->target, entry.mtime_s);
+      done = to.make_link(draft.path, link->target, entry.mtime_s,
+                          [&taken](const std::string& path) { return taken.contains(path); });
     } else if (entry.file() == nullptr) {
       done = to.make_directory(draft.path, entry.mtime_s);
     } else {

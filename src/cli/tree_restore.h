@@ -1,10 +1,15 @@
 // Restoring a tree: every entry below a directory, files verified and under their names only when
 // they are whole. Nothing is written anywhere else (platform/posix/local_tree.h), whatever the
 // manifest says and whatever is there. What is there with the right bytes is kept.
+//
+// A file that is not whole yet stands beside its place, under a name that no entry of the tree has
+// and that nothing else has on the disk. A later run continues it; once everything is restored,
+// what interrupted runs have left beside the tree's files is removed.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +42,9 @@ class TreeRestore {
   // another run goes on from it.
   platform::Task<Counts> run(std::span<const catalog::ManifestEntry> entries);
 
+  // Paths of entries, or of directories they are in, that look like those of drafts.
+  using Taken = std::set<std::string, std::less<>>;
+
  private:
   // An entry that waits for its name.
   struct Draft {
@@ -55,13 +63,17 @@ class TreeRestore {
   };
   using Batch = std::vector<Draft>;
 
+  [[nodiscard]] std::string path_of(const catalog::ManifestEntry& entry) const;
+  [[nodiscard]] Taken taken_by(std::span<const catalog::ManifestEntry> entries) const;
+  platform::Task<void> remove_leftovers(std::span<const catalog::ManifestEntry> entries);
   platform::Task<Fetched> restore(const catalog::ManifestEntry* entry);
   platform::Task<base::Result<void>> fetch(const catalog::TreeFile* file, const Draft* draft);
   platform::Task<base::Result<void>> fetch_large(const catalog::TreeFile* file, const Draft* draft);
   platform::Task<void> take_one();
   platform::Task<void> flush();
   platform::Task<void> take_published();
-  static Published publish(const platform::posix::LocalTree& to, const Batch& batch, bool sync);
+  static Published publish(const platform::posix::LocalTree& to, const Batch& batch,
+                           const Taken& taken, bool sync);
 
   Session& session_;
   const std::shared_ptr<const platform::posix::LocalTree> to_;
@@ -70,6 +82,8 @@ class TreeRestore {
   Counts counts_;
   Batch batch_;            // at most kBatch
   bool given_up_ = false;  // nobody answers
+  bool has_failed_ = false;
+  std::shared_ptr<const Taken> taken_ = std::make_shared<const Taken>();
   InOrder<Fetched> fetching_;
   InOrder<base::Result<Published>> publishing_;
 };

@@ -1,8 +1,9 @@
 // BodyReader: a request's body, read on demand under the server's limits.
 //
 // Nothing is read before a handler asks, so a request refused early costs no bytes. The first read
-// answers `Expect: 100-continue`. Caps hold at every step: raw bytes (BodyCap), decoded bytes and
-// their ratio (DecodedCap, DecodedRatio). Each wait for the peer is under the connection's
+// answers `Expect: 100-continue`. Caps hold at every step, whatever the framing: raw bytes
+// (BodyCap), decoded bytes and their ratio (DecodedCap, DecodedRatio), and for both what the
+// request's capability allows (Forbidden). Each wait for the peer is under the connection's
 // watchdog, which a dribble does not reset: the read timeout must bring Wire::kProgressBytes or the
 // rest of the body.
 //
@@ -10,6 +11,7 @@
 // first and then decoded at once, one at a time on each core.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -31,6 +33,23 @@ class Wire;
 struct RejectionMeters;
 enum class WireEnd : std::uint8_t;
 
+// Told when a whole body is waited for, by whoever holds something meanwhile that others want.
+class BodyWatch {
+ public:
+  BodyWatch() = default;
+  BodyWatch(const BodyWatch&) = delete;
+  BodyWatch& operator=(const BodyWatch&) = delete;
+
+  // The client is what is waited for, from now on.
+  virtual void wait_begins() noexcept = 0;
+  // The body is there: once this has resolved, its reader goes on. An error is the reader's.
+  // Cancel-safe.
+  virtual platform::Task<base::Result<>> wait_ends() = 0;
+
+ protected:
+  ~BodyWatch() = default;
+};
+
 class BodyReader {
  public:
   BodyReader(Wire& wire, const RequestHead& head, const ServerSettings& settings, Coding coding,
@@ -38,12 +57,30 @@ class BodyReader {
 
   // The request's deadline, once it is known: dribbling a body does not stretch it.
   void set_deadline(runtime::Deadline deadline) noexcept { deadline_ = deadline; }
+  // Null: nobody wants to know. It outlives its use here.
+  void set_watch(BodyWatch* watch) noexcept { watch_ = watch; }
+  // How the body is encoded, once the head's Content-Encoding was checked.
+  void set_coding(Coding coding) noexcept { coding_ = coding; }
   // The body is handed on to a service with limits of its own: the tighter ones hold.
   void tighten(const BodyLimits& limits) noexcept;
+  // The request's capability allows no larger body, neither as it comes nor decoded. From now on
+  // every reader that goes beyond is told Forbidden, also one in another service of the process.
+  // Forbidden at once if more than that was read already. Of several capabilities the smallest
+  // bound holds.
+  base::Result<> allow_at_most(std::uint64_t bytes) noexcept;
+
+  // As much of the body has arrived as is kept without a reader: all of it, or a buffer full.
+  [[nodiscard]] bool has_start() const noexcept;
+  // There may be more of it than that.
+  [[nodiscard]] bool may_be_large() const noexcept;
+  // Waits for the start, no longer than `patience`, and leaves the bytes where they are. A client
+  // that asked for consent waits for us, so that it is not waited for. Errors as of next_raw().
+  // Cancel-safe.
+  platform::Task<base::Result<>> await_start(base::Duration patience);
 
   // The next piece as it came over the wire; empty at the end. Valid until the next call.
-  // Errors: BodyCap, ReadTimeout, Timeout (the deadline), Malformed (also when the peer left
-  // half-way). Cancel-safe.
+  // Errors: BodyCap, Forbidden (the capability's max_bytes), ReadTimeout, Timeout (the deadline),
+  // Malformed (also when the peer left half-way). Cancel-safe.
   platform::Task<base::Result<base::ByteView>> next_raw();
 
   // The whole body after guarded decoding. Timeout also when no decoder came free before the
@@ -72,6 +109,15 @@ class BodyReader {
   [[nodiscard]] bool timed_out() const noexcept { return timed_out_; }
 
  private:
+  using Whole = platform::Task<base::Result<base::Buffer>>;
+  // All of the body has arrived.
+  [[nodiscard]] bool is_here() const noexcept;
+  // The watch is told of the reading, if it has to wait.
+  Whole watched(Whole reading);
+  Whole watch_over(Whole reading);
+  Whole read_checked_now();
+  // Waits until more has arrived, or `latest` has passed.
+  platform::Task<WireEnd> await_more(platform::TimePoint latest);
   platform::Task<base::Result<base::Buffer>> read_plain(std::uint64_t length);
   platform::Task<base::Result<base::Buffer>> read_chunked();
   platform::Task<base::Result<base::Buffer>> read_encoded();
@@ -82,12 +128,22 @@ class BodyReader {
   base::Result<base::ByteView> take_chunked();
   platform::Task<WireEnd> tell_to_continue();
   base::Error wire_error(WireEnd end) const;
+  // A body that comes to so many bytes on the wire.
+  base::Result<> check_size(std::uint64_t bytes) const;
+  // What decoding may come to: the decode cap, or less if the capability allows less.
+  [[nodiscard]] std::uint64_t decoded_most() const noexcept {
+    return std::min(limits_.decode_abs_cap_bytes, granted_);
+  }
+  // The error of a decoder that was given decoded_most(), as the client is told.
+  base::Error decode_error(base::Error error) const;
   // Counts a body that does not keep to the limits.
   [[nodiscard]] std::unexpected<base::Error> refuse(base::Error error) const;
   void finish() noexcept;
 
   Wire& wire_;
   BodyLimits limits_;
+  std::uint64_t granted_ = UINT64_MAX;  // what the request's capability allows
+  std::uint64_t decoded_ = 0;           // what it decoded to
   const base::Duration read_timeout_;
   const base::Duration write_timeout_;
   runtime::Semaphore& decoders_;
@@ -100,11 +156,13 @@ class BodyReader {
   bool timed_out_ = false;
   bool broke_off_ = false;
   bool dropping_ = false;
-  std::uint64_t left_;                              // of a body with a length
+  const std::uint64_t length_;                      // of a body with a length
+  std::uint64_t left_;                              // of it
   platform::TimePoint more_by_ = platform::kNever;  // when kProgressBytes more must have arrived
   std::size_t since_ = 0;                           // bytes since more_by_ was set
   ChunkedDecoder chunks_;
   runtime::Deadline deadline_;
+  BodyWatch* watch_ = nullptr;
 };
 
 }  // namespace ron::http

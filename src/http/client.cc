@@ -77,7 +77,7 @@ platform::Task<base::Result<Client::Lease>> Client::connect(const ClientRequest*
                                                             runtime::Deadline deadline) {
   if (!request->name.empty()) return connect_by_name(request, std::move(route), deadline);
   return pool_.acquire({request->endpoint, std::string(request->tls_host)}, deadline,
-                       settings_.connect_timeout);
+                       settings_.connect_timeout, request->progress);
 }
 
 // Each address has an even share of what is left of the time to connect.
@@ -102,13 +102,16 @@ platform::Task<base::Result<Client::Lease>> Client::connect_by_name(const Client
     const base::Duration left = connected_by - executor.now();
     const base::Duration share = left / static_cast<std::int64_t>(route.order.size() - i);
     base::Result<Lease> lease = co_await pool_.acquire(
-        {route.addresses->endpoint(position), std::string(request->tls_host)}, deadline, share);
+        {route.addresses->endpoint(position), std::string(request->tls_host)}, deadline, share,
+        request->progress);
     if (lease) {
       route.addresses->answered(position);
       co_return std::move(lease);
     }
     if (!is_about_address(lease.error())) co_return std::move(lease);
-    if (lease.error().code != Code::Busy) route.addresses->failed(position, executor.now());
+    // Whose caller had no more time did not find out anything about the address.
+    const bool is_news = lease.error().code != Code::Busy && !deadline.passed();
+    if (is_news) route.addresses->failed(position, executor.now());
     if (i + 1 == route.order.size() || deadline.passed()) co_return std::move(lease);
   }
 }
@@ -145,8 +148,9 @@ platform::Task<base::Result<ClientResponse>> Client::send(ClientRequest request,
   }
   Exchange exchange(request, deadline, settings_, meters_, state->head);
   base::Result<> done = co_await exchange.run(&state->lease.link(), head.view());
-  if (!done && state->lease.reused() && exchange.repeatable()) {
+  if (!done && request.may_resend && state->lease.reused() && exchange.repeatable()) {
     meters_.stale_retries.add();
+    if (request.progress != nullptr) request.progress->resent = true;
     done = co_await state->lease.reconnect(deadline, settings_.connect_timeout);
     if (!done) co_return fail(std::move(done.error()));
     done = co_await exchange.run(&state->lease.link(), head.view());

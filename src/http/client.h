@@ -18,10 +18,10 @@
 // what the request body's source failed with. A status of 4xx or 5xx is an answer, not an error.
 //
 // A request on a kept connection that the upstream had closed meanwhile is sent once more, on a new
-// connection, if it is idempotent, not a byte of an answer was received and its body is still at
-// hand. Of a host with several addresses, the next one is tried when one does not connect. Nothing
-// else is tried again here: that is for the caller (runtime/retry.h), who learns from SendProgress
-// how far the request got.
+// connection, if it is idempotent, not a byte of an answer was received, its body is still at hand
+// and its caller does not forbid it (ClientRequest::may_resend). Of a host with several addresses,
+// the next one is tried when one does not connect. Nothing else is tried again here: that is for
+// the caller (runtime/retry.h), who learns from SendProgress how far the request got.
 #pragma once
 
 #include <cstddef>

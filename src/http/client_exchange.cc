@@ -17,6 +17,8 @@ using platform::IoResult;
 
 namespace {
 
+platform::TimePoint now() noexcept { return platform::Executor::current()->now(); }
+
 constexpr std::size_t kProgressBytes = 4 * base::kKiB;  // less per write_timeout is no progress
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kLastChunk = "0\r\n\r\n";
@@ -92,6 +94,8 @@ void Exchange::begin(ClientLink* link) noexcept {
   head_bytes_ = 0;
   interim_ = 0;
   consent_ = answered_ = heard_ = ended_ = write_closed_ = sent_whole_ = false;
+  progress_.waits_since =
+      request_.source != nullptr ? platform::kNever : std::min(progress_.waits_since, now());
 }
 
 platform::Task<base::Result<>> Exchange::run(ClientLink* link, std::string_view head) {
@@ -105,6 +109,7 @@ platform::Task<base::Result<>> Exchange::run(ClientLink* link, std::string_view 
         co_await (plain ? send_spans(out) : send_request(base::as_bytes(head)));
     if (!sent) co_return sent;
   }
+  if (request_.source != nullptr) progress_.waits_since = now();
   const platform::TimePoint patience = until(settings_.read_timeout);
   while (!answered_) {
     const LinkEnd end = co_await link_->fill(patience);

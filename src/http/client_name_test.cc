@@ -91,6 +91,22 @@ TEST_F(ClientNameTest, RequestsAreSpreadOverTheAddresses) {
   EXPECT_EQ(reading(second.meters, "http_connections_total"), 1);
 }
 
+// Whoever has no time to connect finds out nothing about an address.
+TEST_F(ClientNameTest, ADeadlineThatIsTooShortToConnectIsNotTheAddresssFault) {
+  sim::Node& other = world_.add_node();
+  TestServer second(world_, other);
+  second.get("/", hello);
+  const platform::Endpoint second_at = second.start();
+  start_named({node_.endpoint(80), second_at}, {.max_idle = 0});
+  EXPECT_EQ(run(named(), kTrip).code(), Code::Timeout);
+  world_.run_for(10ms);
+  const std::int64_t first_before = counted("http_connections_total");
+  const std::int64_t second_before = reading(second.meters, "http_connections_total");
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(run(named()).status, 200);
+  EXPECT_EQ(counted("http_connections_total") - first_before, 3);
+  EXPECT_EQ(reading(second.meters, "http_connections_total") - second_before, 3);
+}
+
 // Nothing was sent to the address that did not connect: any request may go to the next.
 TEST_F(ClientNameTest, ARequestThatIsNotIdempotentGoesToTheNextAddressToo) {
   start_named({dead(), node_.endpoint(80)});

@@ -160,8 +160,10 @@ ClientPool::Lease ClientPool::take_idle(UpstreamView upstream) noexcept {
   return {this, &found->second, std::move(idle)};
 }
 
-platform::Task<base::Result<ClientPool::Lease>> ClientPool::acquire(
-    Upstream upstream, runtime::Deadline deadline, base::Duration connect_timeout) {
+platform::Task<base::Result<ClientPool::Lease>> ClientPool::acquire(Upstream upstream,
+                                                                    runtime::Deadline deadline,
+                                                                    base::Duration connect_timeout,
+                                                                    SendProgress* progress) {
   if (closing_) co_return fail(canceled());
   if (home_ == nullptr) home_ = platform::Executor::current();
   assert(home_ == platform::Executor::current() && "a pool belongs to one executor");
@@ -185,6 +187,9 @@ platform::Task<base::Result<ClientPool::Lease>> ClientPool::acquire(
     if (!turn) co_return fail(std::move(turn.error()));
     lease = std::move(*turn);
     if (lease.link_ && lease.link_->fresh()) co_return std::move(lease);
+  }
+  if (progress != nullptr) {
+    progress->waits_since = std::min(progress->waits_since, home_->now());
   }
   const base::Result<> connected = co_await lease.reconnect(deadline, connect_timeout);
   if (!connected) co_return fail(connected.error());

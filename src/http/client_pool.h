@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "http/client_link.h"
 #include "http/client_metrics.h"
+#include "http/client_request.h"
 #include "http/client_settings.h"
 #include "http/wire.h"
 #include "platform/net.h"
@@ -91,10 +92,12 @@ class ClientPool : private platform::Timer {
   // An idle connection, if there is one.
   [[nodiscard]] Lease take_idle(UpstreamView upstream) noexcept;
   // An idle connection, a new one, or the next that comes free. A new one has `connect_timeout` to
-  // come about. Busy when too many wait already; UpstreamFail, Timeout or Canceled otherwise.
-  // Cancel-safe: an aborted wait holds nothing.
+  // come about, and `progress`, if there is one, is told when that begins: until then it is others
+  // of this pool who are waited for. Busy when too many wait already; UpstreamFail, Timeout or
+  // Canceled otherwise. Cancel-safe: an aborted wait holds nothing.
   platform::Task<base::Result<Lease>> acquire(Upstream upstream, runtime::Deadline deadline,
-                                              base::Duration connect_timeout);
+                                              base::Duration connect_timeout,
+                                              SendProgress* progress = nullptr);
 
   // A request that is on its way to acquire(): close() waits for it.
   class [[nodiscard]] Guest {

@@ -13,6 +13,7 @@
 #include "http/body_source.h"
 #include "http/fields.h"
 #include "http/head.h"
+#include "platform/executor.h"
 #include "platform/net.h"
 
 namespace ron::http {
@@ -26,6 +27,11 @@ struct SendProgress {
   // It failed for lack of its body: the source failed, or gave nothing until the deadline. The
   // upstream is not to blame.
   bool body_failed = false;
+  bool resent = false;  // once more, on a new connection: the kept one was stale
+  // Since when the upstream alone is waited for: since the request began to connect or to leave,
+  // or, with a source, since all of its body left. Never: it is not, and is not to blame for the
+  // time.
+  platform::TimePoint waits_since = platform::kNever;
 
   // Sending it once more does nothing twice that must be done once.
   [[nodiscard]] bool repeatable(bool idempotent) const noexcept {
@@ -52,6 +58,8 @@ struct ClientRequest {
   // Asks before sending the body, so that a refusal costs no bytes. Silence counts as consent after
   // ClientSettings::continue_timeout.
   bool expect_continue = false;
+  // A kept connection that turns out to be stale costs one more sending, on a new one.
+  bool may_resend = true;
   SendProgress* progress = nullptr;  // told how far it gets
 
   [[nodiscard]] std::uint64_t body_bytes() const noexcept {

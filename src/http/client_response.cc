@@ -49,11 +49,12 @@ platform::TimePoint ClientResponse::patience() const {
 
 base::Error ClientResponse::ended(LinkEnd end, platform::TimePoint waited_since) {
   State& state = *state_;
-  // A caller that took its time until the deadline did not give the upstream a chance.
+  // The upstream has the read timeout for each part. A caller whose own deadline passes before that
+  // did not give it its time.
+  const platform::TimePoint now = platform::Executor::current()->now();
   const bool in_vain = waited_since >= state.deadline.at();
-  if (end != LinkEnd::Canceled && !in_vain) {
-    state.attempt.failed(platform::Executor::current()->now());
-  }
+  const bool cut_short = end == LinkEnd::TimedOut && now - waited_since < state.read_timeout;
+  if (end != LinkEnd::Canceled && !in_vain && !cut_short) state.attempt.failed(now);
   state.attempt.end();
   const std::string who = state.lease.link().stream().peer().text();
   state.lease.drop();

@@ -276,10 +276,8 @@ std::optional<Response> Connection::admit(Work& work) {
   const base::Result<void> admitted = loop_.ingress.admit(passage);
   if (!admitted) return refuse(work, admitted.error());
   work.permit = std::move(passage.permit);
-  work.body.emplace(wire_, work.head, settings, passage.coding, loop_.decoders,
-                    loop_.ingress.rejections);
+  work.body->set_coding(passage.coding);
   work.body->set_deadline(request.deadline);
-  request.body = &*work.body;
   return std::nullopt;
 }
 
@@ -289,6 +287,7 @@ platform::Task<Response> Connection::respond(Work* work) {
   if (work->head.has_body()) work->head_buffer = wire_.detach();
   work->body.emplace(wire_, work->head, *work->settings, Coding::Identity, loop_.decoders,
                      loop_.ingress.rejections);
+  work->request.body = &*work->body;
   std::optional<Response> refused = admit(*work);
   if (refused) co_return std::move(*refused);
   std::string what;

@@ -1,38 +1,18 @@
 #include "http/ingress.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
 #include "http/metric_names.h"
 #include "http/request_deadline.h"
+#include "platform/client_network.h"
 #include "runtime/metric_names.h"
 
 namespace ron::http {
 
 using base::Code;
 using base::fail;
-
-AddressCap::Place AddressCap::try_enter(const std::array<std::uint8_t, 16>& ip, std::size_t most) {
-  const std::lock_guard lock(mutex_);
-  std::size_t& open = open_[ip];
-  if (open >= most) return {};
-  ++open;
-  return {this, ip};
-}
-
-void AddressCap::leave(const std::array<std::uint8_t, 16>& ip) noexcept {
-  const std::lock_guard lock(mutex_);
-  const auto found = open_.find(ip);
-  if (--found->second == 0) open_.erase(found);
-}
-
-std::size_t AddressCap::Hash::operator()(const std::array<std::uint8_t, 16>& ip) const noexcept {
-  std::array<std::uint64_t, 2> words{};
-  std::memcpy(words.data(), ip.data(), sizeof words);
-  return (words[0] * 0x9E3779B97F4A7C15ULL) ^ (words[1] * 0xC2B2AE3D27D4EB4FULL);
-}
 
 RejectionMeters::RejectionMeters(runtime::Meters& meters)
     : connections(meters.counter(runtime::metrics::kRejectedTotal, {"connections"})),
@@ -77,11 +57,13 @@ base::Result<Ingress::Admission> Ingress::admit_connection(const platform::Endpo
   }
   if (peer.is_unix())
     return admission;  // clients of this machine have no address to tell them apart
-  admission.address = addresses_.try_enter(peer.ip, settings.max_conns_per_ip);
+  const platform::IpAddress network = platform::client_network(peer);
+  admission.address = addresses_.try_enter(network, settings.max_conns_per_ip);
   if (!admission.address) {
     rejections.connections_per_ip.add();
     return fail(base::Error(Code::Busy, "this address has all the connections it may have")
-                    .with("max_conns_per_ip", std::to_string(settings.max_conns_per_ip)));
+                    .with("max_conns_per_ip", std::to_string(settings.max_conns_per_ip))
+                    .with("address", platform::network_text(network)));
   }
   return admission;
 }

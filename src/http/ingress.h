@@ -9,19 +9,17 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <mutex>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 
 #include "base/result.h"
 #include "http/decode_guard.h"
 #include "http/request.h"
 #include "http/router.h"
 #include "http/settings.h"
+#include "platform/address_text.h"
 #include "platform/clock.h"
 #include "runtime/permit.h"
+#include "runtime/shares.h"
 #include "runtime/token_bucket.h"
 
 namespace ron::http {
@@ -29,44 +27,8 @@ namespace ron::http {
 // Stage 8, given by the service: fills the request's tenant and grant, or says 401/403.
 using Authorize = std::function<base::Result<void>(Request&, const Route&)>;
 
-// Open connections per address. Any thread; touched only when a connection comes or goes.
-class AddressCap {
- public:
-  AddressCap() = default;
-  AddressCap(const AddressCap&) = delete;
-  AddressCap& operator=(const AddressCap&) = delete;
-
-  class [[nodiscard]] Place {
-   public:
-    Place() = default;
-    Place(AddressCap* cap, std::array<std::uint8_t, 16> ip) noexcept : cap_(cap), ip_(ip) {}
-    Place(Place&& other) noexcept : cap_(std::exchange(other.cap_, nullptr)), ip_(other.ip_) {}
-    Place& operator=(Place&& other) noexcept {
-      std::swap(cap_, other.cap_);
-      std::swap(ip_, other.ip_);
-      return *this;
-    }
-    ~Place() {
-      if (cap_ != nullptr) cap_->leave(ip_);
-    }
-    explicit operator bool() const noexcept { return cap_ != nullptr; }
-
-   private:
-    AddressCap* cap_ = nullptr;
-    std::array<std::uint8_t, 16> ip_{};
-  };
-  // An empty place when the address has `most` connections already.
-  Place try_enter(const std::array<std::uint8_t, 16>& ip, std::size_t most);
-
- private:
-  struct Hash {
-    std::size_t operator()(const std::array<std::uint8_t, 16>& ip) const noexcept;
-  };
-  void leave(const std::array<std::uint8_t, 16>& ip) noexcept;
-
-  std::mutex mutex_;
-  std::unordered_map<std::array<std::uint8_t, 16>, std::size_t, Hash> open_;  // guarded by mutex_
-};
+// Open connections of each address; an IPv6 network is one.
+using AddressCap = runtime::Shares<platform::IpAddress, platform::IpAddressHash>;
 
 // Why requests and connections were turned away, by stage.
 struct RejectionMeters {

@@ -238,28 +238,26 @@ TEST(Ingress, NewLimitsHoldForTheNextAdmission) {
   EXPECT_FALSE(ingress.admit_connection(peer, settings).has_value());
 }
 
-TEST(AddressCap, CountsEachAddressByItself) {
-  AddressCap cap;
-  const auto one = platform::Endpoint::parse("10.0.0.1:1")->ip;
-  const auto two = platform::Endpoint::parse("10.0.0.2:1")->ip;
-  AddressCap::Place a = cap.try_enter(one, 2);
-  AddressCap::Place b = cap.try_enter(one, 2);
-  EXPECT_TRUE(a && b);
-  EXPECT_FALSE(cap.try_enter(one, 2));
-  EXPECT_TRUE(cap.try_enter(two, 2));
-  b = {};
-  EXPECT_TRUE(cap.try_enter(one, 2));
-}
-
-TEST(AddressCap, APlaceThatMovesIsGivenBackOnce) {
-  AddressCap cap;
-  const auto ip = platform::Endpoint::parse("10.0.0.1:1")->ip;
-  AddressCap::Place first = cap.try_enter(ip, 1);
-  {
-    const AddressCap::Place second = std::move(first);
-    EXPECT_FALSE(cap.try_enter(ip, 1));
-  }
-  EXPECT_TRUE(cap.try_enter(ip, 1));
+// A client has a whole /64: changing the address within it gives it nothing more.
+TEST(Ingress, AnIPv6NetworkHasOneShareOfTheConnections) {
+  runtime::Meters meters("svc-test");
+  ServerSettings settings = test_settings();
+  settings.max_conns_per_ip = 2;
+  Ingress ingress(meters, settings,
+                  [](Request&, const Route&) -> base::Result<void> { return {}; });
+  const auto from = [&](std::string_view text) {
+    return ingress.admit_connection(*platform::Endpoint::parse(text), settings);
+  };
+  const auto first = from("[2001:db8:0:1::1]:1");
+  const auto second = from("[2001:db8:0:1::2]:1");
+  EXPECT_TRUE(first && second);
+  const auto third = from("[2001:db8:0:1:ffff::3]:1");
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code, Code::Busy);
+  EXPECT_EQ(third.error().details.back(),
+            std::pair(std::string("address"), std::string("2001:db8:0:1::/64")));
+  EXPECT_TRUE(from("[2001:db8:0:2::1]:1"));
+  EXPECT_TRUE(from("192.0.2.1:1"));
 }
 
 }  // namespace

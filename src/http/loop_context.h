@@ -64,7 +64,8 @@ using OnError = std::function<void(std::string_view code)>;
 // What the connections of one core share. Lives as long as the core's server.
 struct LoopContext {
   LoopContext(const Router& router_in, Ingress& ingress_in, runtime::Meters& meters,
-              const ServerLogs& logs, const platform::Clock& clock_in, std::uint64_t seed);
+              const ServerLogs& logs, const platform::Clock& clock_in, std::uint64_t seed,
+              std::string_view standing_lines_in = {});
 
   const Router& router;
   Ingress& ingress;
@@ -73,6 +74,7 @@ struct LoopContext {
   observe::SpanQueue* spans = nullptr;  // where spans of requests go, if they go anywhere
   OnError on_error;                     // who wants to know what clients are told, if anyone
   const platform::Clock& clock;
+  const std::string_view standing_lines;  // of every answer
   platform::FastRandom random;
   BufferPool buffers;
   Pool<RequestWork> works;
@@ -88,13 +90,13 @@ struct LoopContext {
   runtime::Counter& deadlines_passed;
   runtime::Gauge& event_streams;
 
-  // `Date: …\r\n`, made anew once a second.
-  std::string_view date_line();
+  // `Date: …\r\n` and the standing lines, made anew once a second.
+  std::string_view first_lines();
   base::Ulid new_corr_id();
 
  private:
   std::int64_t date_second_ = -1;
-  std::string date_line_;
+  std::string first_lines_;
 };
 
 }  // namespace ron::http

@@ -43,9 +43,15 @@ inline constexpr runtime::MetricDecl kCanceledTotal = runtime::declare_counter(
     {{"reason", kCancelReasons}});
 inline constexpr runtime::MetricDecl kEventStreams =
     runtime::declare_gauge("http_event_streams", "Event streams open now.");
+inline constexpr std::array<std::string_view, 2> kFullStreams = {"all", "share"};
+inline constexpr runtime::MetricDecl kEventStreamsRefusedTotal = runtime::declare_counter(
+    "http_event_streams_refused_total",
+    "Event streams refused because all places, or those of one tenant or address, were taken.",
+    {{"full", kFullStreams}});
 
 inline constexpr std::array kAll = {
-    &kRequestsTotal,  &kRequestSeconds,      &kConnections,   &kInflight,    &kConnectionsTotal,
-    &kSentBytesTotal, &kAcceptFailuresTotal, &kCanceledTotal, &kEventStreams};
+    &kRequestsTotal,    &kRequestSeconds,          &kConnections,         &kInflight,
+    &kConnectionsTotal, &kSentBytesTotal,          &kAcceptFailuresTotal, &kCanceledTotal,
+    &kEventStreams,     &kEventStreamsRefusedTotal};
 
 }  // namespace ron::http::metrics

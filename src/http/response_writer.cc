@@ -95,7 +95,7 @@ void ResponseWriter::append_head(HeadBuffer& out, const RequestWork& work, const
   out.append(" ");
   out.append(reason(response.status));
   out.append(kCrlf);
-  out.append(loop_.date_line());
+  out.append(loop_.first_lines());
   out.append("X-Corr-ID: ");
   out.append(work.request.corr_id.text());
   if (framing == Framing::Length) {

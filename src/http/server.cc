@@ -30,7 +30,7 @@ class Server::Loop {
        std::shared_ptr<const ServerSettings> settings)
       : home(executor),
         context_(*parts.router, *parts.ingress, *parts.meters, {parts.log, parts.access},
-                 parts.host.clock, parts.host.random.next()),
+                 parts.host.clock, parts.host.random.next(), parts.standing_lines),
         net_(parts.host.net),
         admits_(parts.admits),
         accept_failures_(parts.meters->counter(metrics::kAcceptFailuresTotal)),
@@ -225,6 +225,7 @@ platform::Task<Response> Server::Loop::call(const Request* from) {
   if (std::optional<Response> unrouted = context_.router.route(request)) {
     context_.router.unmatched().answered(unrouted->status, {});
     record_span(context_, request, *unrouted, {});
+    unrouted->lines.append(context_.standing_lines);
     co_return std::move(*unrouted);
   }
   Passage passage{
@@ -242,6 +243,7 @@ platform::Task<Response> Server::Loop::call(const Request* from) {
   request.route_meters->answered(response.status, took);
   record_span(context_, request, response, took);
   if (context_.on_error && !response.error_code.empty()) context_.on_error(response.error_code);
+  response.lines.append(context_.standing_lines);
   co_return response;
 }
 

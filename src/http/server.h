@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "http/connection.h"
@@ -32,6 +33,8 @@ struct ServerParts {
   observe::Log access{};  // a line per request, if it is on
   // Who is let in at all, before anything is read; nobody is told why not. Empty: everybody.
   std::function<bool(const platform::Stream&)> admits{};
+  // Header lines that every answer has, `Name: value\r\n` each; outlives the server.
+  std::string_view standing_lines{};
 };
 
 class Server {

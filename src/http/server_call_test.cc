@@ -1,5 +1,7 @@
 // Requests that one service hands on to another in the same process.
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "http/server.h"
 #include "http/test_support.h"
@@ -51,14 +53,16 @@ class ServerCallTest : public ServerTest {
     settings.request_deadline = 20s;
     settings.max_body_bytes = {8};
     settings.max_inflight = 1;
-    behind_.emplace(world_, node_, settings,
-                    [](Request& request, const Route& route) -> base::Result<void> {
-                      if (route.pattern == "/secret") {
-                        return base::fail(base::Code::Forbidden, "no");
-                      }
-                      request.tenant = "behind's own";
-                      return {};
-                    });
+    behind_.emplace(
+        world_, node_, settings,
+        [](Request& request, const Route& route) -> base::Result<void> {
+          if (route.pattern == "/secret") {
+            return base::fail(base::Code::Forbidden, "no");
+          }
+          request.tenant = "behind's own";
+          return {};
+        },
+        "X-Behind: 1\r\n");
     behind_->get("/note", [this](Request* request) { return note(request, &saw_); });
     behind_->get("/secret", hello);
     behind_->get("/wait", [this](Request*) { return waits(&saw_); });
@@ -69,6 +73,7 @@ class ServerCallTest : public ServerTest {
       request->tenant = "the front's";
       front_head_ = request->head;
       front_body_ = request->body;
+      EXPECT_TRUE(request->limit_body(most_));
       return behind_->server.call(request);
     };
     for (const Method method : {Method::Get, Method::Put}) {
@@ -82,6 +87,7 @@ class ServerCallTest : public ServerTest {
 
   std::optional<TestServer> behind_;
   Behind saw_;
+  std::uint64_t most_ = UINT64_MAX;  // of a body, as the front's capability says
   const RequestHead* front_head_ = nullptr;
   const BodyReader* front_body_ = nullptr;
 };
@@ -93,6 +99,26 @@ TEST_F(ServerCallTest, TheRequestItselfArrivesNotACopy) {
   EXPECT_EQ(saw_.body, front_body_);
   EXPECT_EQ(saw_.tenant, "behind's own");
   EXPECT_EQ(reading(behind_->meters, "http_requests_total", "GET /note", "200"), 1);
+}
+
+// The front has none of its own and adds none.
+TEST_F(ServerCallTest, StandingLinesAreInEveryAnswerOnce) {
+  const auto count = [](const std::string& head) {
+    const std::string line = "\r\nX-Behind: 1\r\n";
+    const std::size_t first = head.find(line);
+    if (first == std::string::npos) return 0;
+    return head.find(line, first + 2) == std::string::npos ? 1 : 2;
+  };
+  endpoint_ = behind_->start(81);
+  const platform::Endpoint behind = std::exchange(endpoint_, node_.endpoint(80));
+  for (const std::string_view path : {"/note", "/secret", "/nowhere"}) {
+    EXPECT_EQ(count(connect()->ask(get(path)).head), 1) << path;
+    RawClient client(world_, peer_, behind);
+    EXPECT_EQ(count(client.ask(get(path)).head), 1) << path;
+  }
+  RawClient client(world_, peer_, behind);
+  EXPECT_EQ(count(client.ask("GET  / HTTP/1.1\r\n\r\n").head), 1);
+  EXPECT_EQ(count(connect()->ask("GET  / HTTP/1.1\r\n\r\n").head), 0);
 }
 
 TEST_F(ServerCallTest, TheSoonerDeadlineHolds) {
@@ -118,6 +144,19 @@ TEST_F(ServerCallTest, TheTighterCapHolds) {
                       "9\r\n123456789\r\n0\r\n\r\n")
                 .status,
             413);
+}
+
+// What the front's capability stage allows holds for the body, whoever reads it.
+TEST_F(ServerCallTest, WhatTheFrontAllowsHoldsBehindIt) {
+  most_ = 4;
+  const auto put = [&](std::string_view body) {
+    return connect()
+        ->ask("PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" +
+              std::string(body))
+        .status;
+  };
+  EXPECT_EQ(put("2\r\n12\r\n2\r\n34\r\n0\r\n\r\n"), 200);
+  EXPECT_EQ(put("2\r\n12\r\n2\r\n34\r\n1\r\n5\r\n0\r\n\r\n"), 403);
 }
 
 TEST_F(ServerCallTest, OnlyTheRateIsNotChargedTwice) {

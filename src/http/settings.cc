@@ -42,7 +42,7 @@ config::Group<ServerSettings> server_keys() {
                         "open connections; further ones are answered 429 Busy and closed"),
       config::count_key("max_conns_per_ip", &S::max_conns_per_ip, "256",
                         {.min = "1", .max = "1000000"}, Reload::Hot,
-                        "open connections from one address"),
+                        "open connections from one address, or network of 64 bits of IPv6"),
       config::duration_key("read_timeout", &S::read_timeout, "5s", {.min = "10ms", .max = "10m"},
                            Reload::Hot,
                            "time for a request head to arrive, and for 4KiB more of a body"),

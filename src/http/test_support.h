@@ -117,10 +117,16 @@ class TestServer {
  public:
   TestServer(
       sim::World& world, sim::Node& node, ServerSettings settings = test_settings(),
-      Authorize authorize = [](Request&, const Route&) -> base::Result<void> { return {}; })
+      Authorize authorize = [](Request&, const Route&) -> base::Result<void> { return {}; },
+      std::string_view standing_lines = {})
       : router(meters),
         ingress(meters, settings, std::move(authorize)),
-        server({node.host(), &router, &ingress, &meters, observe::Log(hub_, meters)},
+        server({.host = node.host(),
+                .router = &router,
+                .ingress = &ingress,
+                .meters = &meters,
+                .log = observe::Log(hub_, meters),
+                .standing_lines = standing_lines},
                std::make_shared<const ServerSettings>(settings)),
         world_(world),
         node_(node) {}

@@ -5,6 +5,8 @@
 namespace ron::http {
 namespace {
 
+constexpr int kGatewayTimeout = 504;
+
 // The upstream says of itself that it is not there.
 bool is_unavailable(int status) noexcept { return status >= 502 && status <= 504; }
 
@@ -16,7 +18,11 @@ UpstreamAttempt::UpstreamAttempt(UpstreamMember& member, runtime::Breaker::Permi
 }
 
 void UpstreamAttempt::answered(int status, platform::TimePoint now) noexcept {
-  if (is_unavailable(status)) {
+  if (status == kGatewayTimeout && is_hurried_) {
+    is_decided_ = true;
+    permit_ = {};
+    member_->meters().abandoned.add();
+  } else if (is_unavailable(status)) {
     is_decided_ = true;
     permit_.failed(now);
     member_->note_failure(now);

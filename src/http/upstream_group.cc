@@ -40,6 +40,38 @@ bool is_upstreams_fault(const base::Error& error, const SendProgress& progress) 
   return error.code == Code::UpstreamFail || error.code == Code::Timeout;
 }
 
+// A deadline that passed ended the request: had the upstream all of its time by then? But for an
+// eighth of it, which may have gone into the choice of a member and into the wait for a connection.
+bool had_its_time(const SendProgress& progress, AnswerTime time, platform::TimePoint now) noexcept {
+  if (time.is_hurried || time.within.count() == 0 || progress.waits_since > now) return false;
+  return now - progress.waits_since >= time.within - time.within / 8;
+}
+
+// The body of a request on its way to a member whose breaker is half open: others are refused until
+// it is known what comes of the request, so it gives its place back when its body has to be waited
+// for.
+class ProbeBody final : public BodySource {
+ public:
+  ProbeBody(BodySource& inner, UpstreamAttempt& attempt) noexcept
+      : inner_(inner), attempt_(attempt) {}
+
+  platform::Task<base::Result<base::ByteView>> next() override {
+    return attempt_.has_place() ? next_of_probe() : inner_.next();
+  }
+
+ private:
+  platform::Task<base::Result<base::ByteView>> next_of_probe() {
+    runtime::Background<base::Result<base::ByteView>> piece(inner_.next());
+    if (!piece.done()) attempt_.give_place_back();
+    // The source bounds its own waiting.
+    co_await runtime::wait_for(piece.finished(), runtime::Deadline());
+    co_return piece.take();
+  }
+
+  BodySource& inner_;
+  UpstreamAttempt& attempt_;
+};
+
 // Another member, or the same one later, may do better.
 bool may_repeat(const base::Error& error, const ClientRequest& request) noexcept {
   const bool helps = is_upstreams_fault(error, *request.progress) || error.code == Code::Busy;
@@ -141,14 +173,14 @@ base::Result<UpstreamAttempt> UpstreamGroup::refuse(Positions usable, platform::
 
 // When the request is sent again, charged and counted; never (the default deadline) if it is not.
 runtime::Deadline UpstreamGroup::schedule_retry(const base::Error& error,
-                                                const ClientRequest& request, std::uint32_t tries,
+                                                const ClientRequest& request, Tries tries,
                                                 runtime::Deadline deadline,
                                                 UpstreamMember& member) {
-  if (tries >= policy_.retry.max_tries || !may_repeat(error, request)) return {};
+  if (tries.sent >= policy_.retry.max_tries || !may_repeat(error, request)) return {};
   // Drawn from the upper half of each step, so the first one is twice the base.
   const runtime::Backoff backoff{.base = 2 * policy_.retry.base, .cap = policy_.retry.cap};
   platform::FastRandom jitter(jitter_seed_.fetch_add(1, std::memory_order_relaxed));
-  const runtime::Deadline again = runtime::Deadline::in(backoff.delay(tries - 1, jitter));
+  const runtime::Deadline again = runtime::Deadline::in(backoff.delay(tries.begun - 1, jitter));
   if (again >= deadline) return {};
   if (!budget_.withdraw()) {
     member.meters().retries_denied.add();
@@ -160,7 +192,8 @@ runtime::Deadline UpstreamGroup::schedule_retry(const base::Error& error,
 
 platform::Task<base::Result<ClientResponse>> UpstreamGroup::send(Client* client,
                                                                  ClientRequest request,
-                                                                 runtime::Deadline deadline) {
+                                                                 runtime::Deadline deadline,
+                                                                 AnswerTime time) {
   if (deadline.passed()) {
     co_return fail(Code::Timeout, "the deadline had passed before an upstream was chosen");
   }
@@ -168,22 +201,41 @@ platform::Task<base::Result<ClientResponse>> UpstreamGroup::send(Client* client,
   if (request.progress == nullptr) request.progress = &progress;
   const platform::Executor& executor = *platform::Executor::current();
   const bool brings_host = !request.host.empty();
+  BodySource* const source = request.source;
   Positions tried = 0;
+  Tries tries;
   std::optional<base::Error> failure;  // of the try before
-  for (std::uint32_t tries = 1;; ++tries) {
+  for (;;) {
     base::Result<UpstreamAttempt> attempt = choose(executor.now(), tried);
     if (!attempt) co_return fail(std::move(failure ? *failure : attempt.error()));
     UpstreamMember& member = *attempt->member();
+    if (time.is_hurried) attempt->hurry();
+    std::optional<ProbeBody> probe_body;
+    if (source != nullptr && attempt->has_place()) {
+      request.source = &probe_body.emplace(*source, *attempt);
+    } else {
+      request.source = source;
+    }
+    ++tries.begun;
+    ++tries.sent;
+    request.may_resend = tries.sent < policy_.retry.max_tries;
+    request.progress->resent = false;
+    request.progress->waits_since = platform::kNever;
     member.address().aim(request);
     if (!brings_host) request.host = member.address().authority();
-    if (tries == 1) budget_.deposit();
+    if (tries.begun == 1) budget_.deposit();
     base::Result<ClientResponse> response = co_await client->send(request, deadline);
+    if (request.progress->resent) ++tries.sent;
     if (response) {
       response->attach(std::move(*attempt));
       co_return std::move(response);
     }
     failure = std::move(response.error());
-    if (is_upstreams_fault(*failure, *request.progress)) attempt->failed(executor.now());
+    const platform::TimePoint now = executor.now();
+    const bool is_late = failure->code == Code::Timeout && now >= deadline.at();
+    const bool is_fault = is_upstreams_fault(*failure, *request.progress) &&
+                          (!is_late || had_its_time(*request.progress, time, now));
+    if (is_fault) attempt->failed(now);
     attempt->end();
     const runtime::Deadline again = schedule_retry(*failure, request, tries, deadline, member);
     if (again == runtime::Deadline()) co_return fail(std::move(*failure));

@@ -8,8 +8,12 @@
 // of the members are ejected at once, and where only ejected ones are left they are used all the
 // same. A request that failed is sent again, to another member if there is one, after a wait with
 // jitter, if that does nothing twice that must be done once (SendProgress), the deadline leaves
-// room and the group's retry budget has a token. An answer is never asked for again: 502, 503 and
-// 504 are failures of the member, and are handed through.
+// room and the group's retry budget has a token. It is sent max_tries times at most, what the
+// client sends again on a stale connection included. An answer is never asked for again: 502, 503
+// and 504 are failures of the member, and are handed through.
+//
+// Only what a member did with the time it has counts against it: AnswerTime::within, and the
+// client's own timeouts. A half-open breaker does not wait for a request's body.
 //
 // The members are fixed. Shared by all cores: any thread, each with a client of its own; the way of
 // a request takes no lock but the breaker's. Outlives its requests and their answers; the
@@ -63,9 +67,11 @@ class UpstreamGroup {
 
   // As Client::send, to a member of the group: where the request goes is set here, and its host if
   // that is empty. Views in `request` must outlive the task. Cancel-safe: an aborted request is
-  // neither good nor bad for its member.
+  // neither good nor bad for its member, and neither is one whose deadline passes before the member
+  // had its time.
   platform::Task<base::Result<ClientResponse>> send(Client* client, ClientRequest request,
-                                                    runtime::Deadline deadline);
+                                                    runtime::Deadline deadline,
+                                                    AnswerTime time = {});
 
   // The choice alone, for one that is sent by other means. `tried` has the bits of the positions of
   // members that are to be avoided if there are others.
@@ -88,9 +94,13 @@ class UpstreamGroup {
 
   [[nodiscard]] UpstreamMember& least_busy(Positions among) noexcept;
   base::Result<UpstreamAttempt> refuse(Positions usable, platform::TimePoint now);
+  // How often a request was tried, and how often it was sent: once more on a stale connection.
+  struct Tries {
+    std::uint32_t begun = 0;
+    std::uint32_t sent = 0;
+  };
   runtime::Deadline schedule_retry(const base::Error& error, const ClientRequest& request,
-                                   std::uint32_t tries, runtime::Deadline deadline,
-                                   UpstreamMember& member);
+                                   Tries tries, runtime::Deadline deadline, UpstreamMember& member);
   platform::Task<bool> probe_member(Client* client, UpstreamMember* member);
 
   const std::string name_;

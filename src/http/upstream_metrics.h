@@ -11,8 +11,8 @@ namespace ron::http {
 namespace metrics {
 
 // answered: the whole answer came, whatever it says. unavailable: 502, 503 or 504. failed: no
-// answer, or one that broke off. abandoned: the client left or its body failed, which says nothing
-// about the upstream.
+// answer, or one that broke off. abandoned: the client left, wanted its answer sooner than the
+// upstream had to give it, or its body failed, which says nothing about the upstream.
 inline constexpr std::array<std::string_view, 4> kUpstreamOutcomes = {"answered", "unavailable",
                                                                       "failed", "abandoned"};
 

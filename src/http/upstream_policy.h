@@ -26,6 +26,15 @@ struct UpstreamProbe {
   std::uint32_t rise = 2;  // successes in a row that bring it back
 };
 
+// What the caller of one request grants its upstream.
+struct AnswerTime {
+  // Until the answer begins, as configured: a deadline that passes sooner is no failure of the
+  // upstream's. Zero: the deadline is the caller's own, and never one.
+  base::Duration within{};
+  // The caller's client asked for less than that.
+  bool is_hurried = false;
+};
+
 struct UpstreamPolicy {
   UpstreamRetry retry{};
   runtime::BreakerPolicy breaker{};  // one for each member

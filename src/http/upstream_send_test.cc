@@ -24,6 +24,13 @@ class UpstreamSendTest : public UpstreamTest {
   static ClientRequest put(BodySource& source, std::uint64_t bytes) {
     return {.method = Method::Put, .source = &source, .source_bytes = bytes};
   }
+  GroupOutcome run_within(base::Duration deadline, AnswerTime time, ClientRequest what = {}) {
+    GroupOutcome out;
+    const Root running(peer_.core(), fetch_from(&*group_, &*client_, what,
+                                                Deadline(now() + deadline), &out, time));
+    EXPECT_EQ(world_.run_until([&] { return out.done; }, 600s), sim::Outcome::Done);
+    return out;
+  }
   // Nothing is under way, and every request that was sent has one outcome.
   void expect_settled(std::size_t tries) {
     std::int64_t outcomes = 0;
@@ -404,6 +411,112 @@ TEST_F(UpstreamSendTest, AClientThatLeavesGivesItsPlaceInAHalfOpenBreakerBack) {
   backend(0).act = answers(200);
   EXPECT_EQ(run().status, 200);
   EXPECT_EQ(status(0).breaker, runtime::BreakerState::Closed);
+}
+
+// Whoever gives a member less time than it is configured to have finds out nothing about it.
+TEST_F(UpstreamSendTest, ADeadlineOfTheCallersIsNotTheMembersFault) {
+  UpstreamPolicy policy = retrying();
+  policy.breaker = {.min_volume = 4};
+  policy.eject_after = 3;
+  start(2, policy);
+  for (const auto& one : backends_) one->act.after = 50ms;
+  for (int i = 0; i < 30; ++i) {
+    const GroupOutcome out = run({}, 5ms);
+    EXPECT_EQ(out.code(), Code::Timeout);
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(status(i).failures, 0U);
+    EXPECT_EQ(status(i).breaker, runtime::BreakerState::Closed);
+    EXPECT_EQ(status(i).state, UpstreamState::Healthy);
+    EXPECT_EQ(count("upstream_requests_total", i, "abandoned"), 15);
+  }
+  EXPECT_EQ(run().status, 200);
+}
+
+TEST_F(UpstreamSendTest, AMemberThatHadItsTimeIsToBlame) {
+  start(1, retrying());
+  backend(0).act = hangs();
+  EXPECT_EQ(run_within(500ms, {.within = 500ms}).code(), Code::Timeout);
+  EXPECT_EQ(status(0).failures, 1U);
+  EXPECT_EQ(count("upstream_requests_total", 0, "failed"), 1);
+}
+
+TEST_F(UpstreamSendTest, ATryThatBeganLateHadNotItsTime) {
+  start(2, retrying());
+  backend(0).act = {.closes = true, .after = 300ms};
+  backend(1).act = hangs();
+  EXPECT_EQ(run_within(500ms, {.within = 500ms}).code(), Code::Timeout);
+  EXPECT_EQ(status(0).failures, 1U) << "it broke off";
+  EXPECT_EQ(status(1).failures, 0U) << "it had less than half of its time";
+  expect_settled(2);
+}
+
+TEST_F(UpstreamSendTest, A504ForACallerInAHurryIsNotTheMembersFault) {
+  start(1, retrying());
+  backend(0).act = answers(504);
+  EXPECT_EQ(run_within(1s, {.within = 5s, .is_hurried = true}).status, 504);
+  EXPECT_EQ(status(0).failures, 0U);
+  EXPECT_EQ(run_within(5s, {.within = 5s}).status, 504);
+  EXPECT_EQ(status(0).failures, 1U);
+  backend(0).act = answers(503);
+  EXPECT_EQ(run_within(1s, {.within = 5s, .is_hurried = true}).status, 503);
+  EXPECT_EQ(status(0).failures, 2U) << "it says of itself that it is not there";
+  expect_settled(3);
+}
+
+TEST_F(UpstreamSendTest, AWaitForAConnectionIsNotTheMembersFault) {
+  start(1, calm(), {.max_connections = 1});
+  backend(0).act = hangs();
+  GroupOutcome stuck;
+  const auto running = begin({}, stuck);
+  world_.run_for(10ms);
+  EXPECT_EQ(run_within(500ms, {.within = 500ms}).code(), Code::Timeout);
+  EXPECT_EQ(status(0).failures, 0U);
+}
+
+TEST_F(UpstreamSendTest, ABodyThatIsLateIsNoWaitForTheMember) {
+  start(1, retrying());
+  backend(0).act = hangs();
+  LateSource source(400ms);
+  EXPECT_EQ(run_within(500ms, {.within = 500ms}, put(source, 4)).code(), Code::Timeout);
+  EXPECT_EQ(status(0).failures, 0U) << "it had the whole request for 100 ms";
+}
+
+TEST_F(UpstreamSendTest, AHalfOpenBreakerDoesNotWaitForABody) {
+  UpstreamPolicy policy = calm();
+  policy.breaker = {.min_volume = 4, .open_for = 4s, .probes = 1};
+  start(1, policy);
+  backend(0).act = closes();
+  run_times(4);
+  world_.run_for(6s);
+  backend(0).act = answers(200);
+  LateSource source(10s);
+  GroupOutcome dripping;
+  const auto running = begin(put(source, 4), dripping);
+  world_.run_for(10ms);
+  ASSERT_EQ(status(0).breaker, runtime::BreakerState::HalfOpen);
+  EXPECT_EQ(run().status, 200) << "the place of the only probe is free";
+  EXPECT_EQ(status(0).breaker, runtime::BreakerState::Closed);
+  world_.run_for(20s);
+  EXPECT_EQ(dripping.status, 200);
+}
+
+TEST_F(UpstreamSendTest, WhatIsSentAgainOnAStaleConnectionCountsAsATry) {
+  start(1, retrying());
+  EXPECT_EQ(run().status, 200);
+  backend(0).act = closes();  // the kept connection and all that follow
+  EXPECT_EQ(run().code(), Code::UpstreamFail);
+  EXPECT_EQ(backend(0).asked, 1U + 3U);
+  EXPECT_EQ(reading(meters_, "upstream_stale_retries_total"), 1);
+  EXPECT_EQ(retries(), 1);
+}
+
+TEST_F(UpstreamSendTest, OneTryIsOneSending) {
+  start(1, calm());
+  EXPECT_EQ(run().status, 200);
+  backend(0).act = closes();
+  EXPECT_EQ(run().code(), Code::UpstreamFail);
+  EXPECT_EQ(backend(0).asked, 1U + 1U);
 }
 
 TEST_F(UpstreamSendTest, TheBodyGoesOnAsASource) {

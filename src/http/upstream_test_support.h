@@ -107,8 +107,8 @@ struct GroupOutcome : Outcome {
 };
 
 inline Task<void> fetch_from(UpstreamGroup* group, Client* client, ClientRequest request,
-                             Deadline deadline, GroupOutcome* out) {
-  base::Result<ClientResponse> response = co_await group->send(client, request, deadline);
+                             Deadline deadline, GroupOutcome* out, AnswerTime time = {}) {
+  base::Result<ClientResponse> response = co_await group->send(client, request, deadline, time);
   if (response) {
     out->status = response->status();
     out->upstream = response->upstream()->name();

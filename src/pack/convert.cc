@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "pack/abandon.h"
 #include "pack/compression.h"
 #include "pack/mbtiles_database.h"
 #include "pack/mbtiles_file.h"
@@ -22,6 +21,9 @@ using base::Code;
 using base::Result;
 using platform::Task;
 
+// A person waits for a conversion and ends it by leaving.
+constexpr platform::BlockingKind kReadTileTable{"read_tile_table", platform::kCallersBudget};
+constexpr platform::BlockingKind kConvertTiles{"convert_tiles", std::chrono::seconds(60)};
 // What one job on the pool reads before others have their turn.
 constexpr std::size_t kBatchTiles = 1024;
 constexpr std::size_t kBatchBytes = 4U << 20;
@@ -34,17 +36,17 @@ std::int32_t e7(double degrees) noexcept {
 // frame: an aborted caller leaves the job under way something to end with.
 class Conversion {
  public:
-  Conversion(std::shared_ptr<Source> source, Limits limits, Abandoned abandoned)
-      : source_(std::move(source)), limits_(limits), abandoned_(std::move(abandoned)) {}
+  Conversion(std::shared_ptr<Source> source, Limits limits)
+      : source_(std::move(source)), limits_(limits) {}
 
   [[nodiscard]] std::size_t tiles() const noexcept { return ids_.size(); }
   [[nodiscard]] const PmtilesPlan& plan() const noexcept { return plan_; }
 
-  Result<std::size_t> open() {
-    auto database = MbtilesDatabase::open(source_, limits_, abandoned_);
+  Result<std::size_t> open(const base::StopToken& stop) {
+    auto database = MbtilesDatabase::open(source_, limits_, stop);
     if (!database) return base::fail(std::move(database.error()));
     database_ = std::move(*database);
-    auto ids = database_->tile_ids(abandoned_);
+    auto ids = database_->tile_ids(stop);
     if (!ids) return base::fail(std::move(ids.error()));
     ids_ = std::move(*ids);
     is_new_.resize(ids_.size());
@@ -55,10 +57,10 @@ class Conversion {
   }
 
   // Looks at some tiles from `at` on; where the next begin.
-  Result<std::size_t> look(std::size_t at) {
+  Result<std::size_t> look(std::size_t at, const base::StopToken& stop) {
     const std::size_t end = std::min(ids_.size(), at + kBatchTiles);
     for (; at < end; ++at) {
-      auto tile = stored(ids_[at]);
+      auto tile = stored(ids_[at], stop);
       if (!tile) return base::fail(std::move(tile.error()));
       if (!tile->empty()) is_new_[at] = plan_.add(ids_[at], base::as_bytes(*tile));
     }
@@ -70,12 +72,12 @@ class Conversion {
     std::size_t next = 0;
   };
   // The bytes of some tiles from `at` on, as far as they are new.
-  Result<Batch> collect(std::size_t at) {
+  Result<Batch> collect(std::size_t at, const base::StopToken& stop) {
     std::string bytes;
     const std::size_t end = std::min(ids_.size(), at + kBatchTiles);
     for (; at < end && bytes.size() < kBatchBytes; ++at) {
       if (!is_new_[at]) continue;
-      auto tile = stored(ids_[at]);
+      auto tile = stored(ids_[at], stop);
       if (!tile) return base::fail(std::move(tile.error()));
       bytes += *tile;
     }
@@ -109,8 +111,9 @@ class Conversion {
   }
 
   // As it will be stored; empty when the tile has no bytes.
-  Result<std::string> stored(std::uint64_t id) {
-    auto tile = database_->find(*tile_at(id), abandoned_);
+  Result<std::string> stored(std::uint64_t id, const base::StopToken& stop) {
+    if (stop.requested()) return base::fail(stop.error());
+    auto tile = database_->find(*tile_at(id), stop);
     if (!tile) return base::fail(std::move(tile.error()));
     if (!*tile) return std::string();
     const base::ByteView bytes = (*tile)->bytes.view();
@@ -122,7 +125,6 @@ class Conversion {
 
   std::shared_ptr<Source> source_;
   Limits limits_;
-  Abandoned abandoned_;
   std::shared_ptr<MbtilesDatabase> database_;
   Compression compression_ = Compression::None;
   std::vector<std::uint64_t> ids_;
@@ -140,7 +142,8 @@ Result<T> flat(Result<Result<T>> done) {
 
 Task<Result<void>> look_at_all(Place place, ConversionPtr work, const Progress* written) {
   for (std::size_t at = 0; at < work->tiles();) {
-    auto next = flat(co_await place.blocking->run([work, at] { return work->look(at); }));
+    auto next = flat(co_await place.blocking->run(
+        kConvertTiles, [work, at](const base::StopToken& stop) { return work->look(at, stop); }));
     if (!next) co_return base::fail(std::move(next.error()));
     at = *next;
     if (*written) (*written)(at, 2 * work->tiles());
@@ -150,13 +153,16 @@ Task<Result<void>> look_at_all(Place place, ConversionPtr work, const Progress* 
 
 Task<Result<std::uint64_t>> write_all(Place place, ConversionPtr work, platform::File* to,
                                       const Progress* written) {
-  auto head = flat(co_await place.blocking->run([work] { return work->head(); }));
+  auto head = flat(co_await place.blocking->run(kConvertTiles, [work] { return work->head(); }));
   if (!head) co_return base::fail(std::move(head.error()));
   std::uint64_t bytes = head->size();
   auto put = co_await to->write_at(0, std::move(*head));
   if (!put) co_return base::fail(std::move(put.error()));
   for (std::size_t at = 0; at < work->tiles();) {
-    auto batch = flat(co_await place.blocking->run([work, at] { return work->collect(at); }));
+    auto batch =
+        flat(co_await place.blocking->run(kConvertTiles, [work, at](const base::StopToken& stop) {
+          return work->collect(at, stop);
+        }));
     if (!batch) co_return base::fail(std::move(batch.error()));
     at = batch->next;
     const std::uint64_t offset = bytes;
@@ -184,9 +190,9 @@ Task<Result<Converted>> convert_mbtiles(Place place, std::string from, platform:
   if (base::as_text(magic->view()) != kSqliteMagic) {
     co_return base::fail(Code::Malformed, "it is not MBTiles: it does not begin as SQLite");
   }
-  const AbandonOnExit abandon;
-  const auto work = std::make_shared<Conversion>(*file, limits, abandon.flag());
-  auto opened = flat(co_await place.blocking->run([work] { return work->open(); }));
+  const auto work = std::make_shared<Conversion>(*file, limits);
+  auto opened = flat(co_await place.blocking->run(
+      kReadTileTable, [work](const base::StopToken& stop) { return work->open(stop); }));
   if (!opened) co_return base::fail(std::move(opened.error()));
   auto looked = co_await look_at_all(place, work, &written);
   if (!looked) co_return base::fail(std::move(looked.error()));

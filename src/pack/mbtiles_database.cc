@@ -112,38 +112,39 @@ Result<std::unique_ptr<MbtilesDatabase::Connection>> MbtilesDatabase::connect() 
 }
 
 Result<std::shared_ptr<MbtilesDatabase>> MbtilesDatabase::open(std::shared_ptr<Source> source,
-                                                               Limits limits, Abandoned abandoned) {
+                                                               Limits limits,
+                                                               base::StopToken stop) {
   const auto pages = SqlitePages::of(*source);
   if (!pages) return base::fail(pages.error());
   std::shared_ptr<MbtilesDatabase> made(new MbtilesDatabase(std::move(source), limits, *pages));
   Borrowed borrowed(*made);
   auto connection = borrowed.take();
   if (!connection) return base::fail(std::move(connection.error()));
-  auto checked = made->check(**connection, abandoned);
+  auto checked = made->check(**connection, stop);
   if (!checked) return base::fail(std::move(checked.error()));
   borrowed.give_back();
   return made;
 }
 
-Result<void> MbtilesDatabase::check(Connection& connection, const Abandoned& abandoned) {
+Result<void> MbtilesDatabase::check(Connection& connection, const base::StopToken& stop) {
   Sqlite& sqlite = *connection.sqlite;
   info_.format = Format::Mbtiles;
   info_.bytes = source_->size();
   info_.memory_bytes = kIdleConnections * Sqlite::kIdleBytes;
   for (const auto step : {&MbtilesDatabase::count_tiles, &MbtilesDatabase::read_metadata,
                           &MbtilesDatabase::look_at_a_tile}) {
-    sqlite.allow(scan_steps(), abandoned);
+    sqlite.allow(scan_steps(), stop);
     auto done = (this->*step)(sqlite);
     if (!done) return done;
   }
-  if (auto found = check_lookup(sqlite, abandoned); !found) return found;
-  return check_structure(sqlite, abandoned);
+  if (auto found = check_lookup(sqlite, stop); !found) return found;
+  return check_structure(sqlite, stop);
 }
 
 // Whether a tile is found within the steps that one may take: at a place that has one, since a view
 // may have to look further then, and where none can be.
-Result<void> MbtilesDatabase::check_lookup(Sqlite& sqlite, const Abandoned& abandoned) const {
-  sqlite.allow(scan_steps(), abandoned);
+Result<void> MbtilesDatabase::check_lookup(Sqlite& sqlite, const base::StopToken& stop) const {
+  sqlite.allow(scan_steps(), stop);
   auto first = sqlite.prepare("SELECT zoom_level, tile_column, tile_row FROM tiles LIMIT 1");
   if (!first) return base::fail(std::move(first.error()));
   const auto row = first->step();
@@ -151,7 +152,7 @@ Result<void> MbtilesDatabase::check_lookup(Sqlite& sqlite, const Abandoned& aban
   using Place = std::array<std::int64_t, 3>;
   for (const Place& place : {Place{first->number(0), first->number(1), first->number(2)},
                              Place{info_.max_zoom, -2, -2}}) {
-    sqlite.allow(kTileSteps, abandoned);
+    sqlite.allow(kTileSteps, stop);
     auto select = sqlite.prepare(kSelectTile);
     if (!select) return base::fail(std::move(select.error()));
     for (std::size_t i = 0; i < place.size(); ++i) select->bind(static_cast<int>(i) + 1, place[i]);
@@ -166,9 +167,9 @@ Result<void> MbtilesDatabase::check_lookup(Sqlite& sqlite, const Abandoned& aban
 }
 
 // Every page is where it belongs, and is there once.
-Result<void> MbtilesDatabase::check_structure(Sqlite& sqlite, const Abandoned& abandoned) const {
-  if (auto levels = pages_.check_levels(source_, sqlite.roots(), abandoned); !levels) return levels;
-  sqlite.allow(scan_steps(), abandoned);
+Result<void> MbtilesDatabase::check_structure(Sqlite& sqlite, const base::StopToken& stop) const {
+  if (auto levels = pages_.check_levels(source_, sqlite.roots(), stop); !levels) return levels;
+  sqlite.allow(scan_steps(), stop);
   auto check = sqlite.prepare("PRAGMA quick_check(1)");
   if (!check) return base::fail(std::move(check.error()));
   const auto row = check->step();
@@ -253,13 +254,13 @@ Result<void> MbtilesDatabase::look_at_a_tile(Sqlite& sqlite) {
   return {};
 }
 
-Result<std::optional<Tile>> MbtilesDatabase::find(Zxy at, const Abandoned& abandoned) {
+Result<std::optional<Tile>> MbtilesDatabase::find(Zxy at, const base::StopToken& stop) {
   if (at.z > kDeepestZoom || (at.x >> at.z) != 0 || (at.y >> at.z) != 0) return std::nullopt;
   Borrowed borrowed(*this);
   auto taken = borrowed.take();
   if (!taken) return base::fail(std::move(taken.error()));
   Connection& connection = **taken;
-  connection.sqlite->allow(kTileSteps, abandoned);
+  connection.sqlite->allow(kTileSteps, stop);
   if (!connection.select) {
     auto prepared = connection.sqlite->prepare(kSelectTile);
     if (!prepared) return base::fail(std::move(prepared.error()));
@@ -285,7 +286,7 @@ Result<std::optional<Tile>> MbtilesDatabase::find(Zxy at, const Abandoned& aband
   return tile;
 }
 
-Result<std::vector<std::uint64_t>> MbtilesDatabase::tile_ids(const Abandoned& abandoned) {
+Result<std::vector<std::uint64_t>> MbtilesDatabase::tile_ids(const base::StopToken& stop) {
   Borrowed borrowed(*this);
   auto taken = borrowed.take();
   if (!taken) return base::fail(std::move(taken.error()));
@@ -293,7 +294,7 @@ Result<std::vector<std::uint64_t>> MbtilesDatabase::tile_ids(const Abandoned& ab
   ids.reserve(static_cast<std::size_t>(info_.tiles));
   {
     Sqlite& sqlite = *(*taken)->sqlite;
-    sqlite.allow(scan_steps(), abandoned);
+    sqlite.allow(scan_steps(), stop);
     auto rows = sqlite.prepare("SELECT zoom_level, tile_column, tile_row FROM tiles");
     if (!rows) return base::fail(std::move(rows.error()));
     for (;;) {

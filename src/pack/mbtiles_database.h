@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/stop_token.h"
 #include "pack/pack.h"
 #include "pack/source.h"
 #include "pack/sqlite.h"
@@ -30,16 +31,16 @@ class MbtilesDatabase {
 
   // Malformed with the reason, Canceled, and whatever the source says.
   static base::Result<std::shared_ptr<MbtilesDatabase>> open(std::shared_ptr<Source> source,
-                                                             Limits limits, Abandoned abandoned);
+                                                             Limits limits, base::StopToken stop);
   MbtilesDatabase(const MbtilesDatabase&) = delete;
   MbtilesDatabase& operator=(const MbtilesDatabase&) = delete;
   ~MbtilesDatabase();
 
   // Everything but the hash of the file.
   [[nodiscard]] const Info& info() const noexcept { return info_; }
-  base::Result<std::optional<Tile>> find(Zxy at, const Abandoned& abandoned);
+  base::Result<std::optional<Tile>> find(Zxy at, const base::StopToken& stop);
   // Of all tiles, ascending, each once: 8 bytes for each.
-  base::Result<std::vector<std::uint64_t>> tile_ids(const Abandoned& abandoned);
+  base::Result<std::vector<std::uint64_t>> tile_ids(const base::StopToken& stop);
 
  private:
   struct Connection;
@@ -48,9 +49,9 @@ class MbtilesDatabase {
   MbtilesDatabase(std::shared_ptr<Source> source, Limits limits, SqlitePages pages) noexcept;
 
   base::Result<std::unique_ptr<Connection>> connect() const;
-  base::Result<void> check(Connection& connection, const Abandoned& abandoned);
-  base::Result<void> check_lookup(Sqlite& sqlite, const Abandoned& abandoned) const;
-  base::Result<void> check_structure(Sqlite& sqlite, const Abandoned& abandoned) const;
+  base::Result<void> check(Connection& connection, const base::StopToken& stop);
+  base::Result<void> check_lookup(Sqlite& sqlite, const base::StopToken& stop) const;
+  base::Result<void> check_structure(Sqlite& sqlite, const base::StopToken& stop) const;
   base::Result<void> count_tiles(Sqlite& sqlite);
   base::Result<void> read_metadata(Sqlite& sqlite);
   base::Result<void> look_at_a_tile(Sqlite& sqlite);

@@ -26,18 +26,18 @@ constexpr pack::Limits kLimits{
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const base::ByteView bytes = std::as_bytes(std::span(data, size));
   const auto source = std::make_shared<pack::test::MemorySource>(std::string(base::as_text(bytes)));
-  const auto database = pack::MbtilesDatabase::open(source, kLimits, nullptr);
+  const auto database = pack::MbtilesDatabase::open(source, kLimits, {});
   if (!database) {
     require(!database.error().message.empty());
     return 0;
   }
   const pack::Info& info = (*database)->info();
   require(info.tiles > 0 && info.tiles <= kLimits.entries && info.min_zoom <= info.max_zoom);
-  const auto ids = (*database)->tile_ids(nullptr);
+  const auto ids = (*database)->tile_ids({});
   if (!ids) return 0;
   require(ids->size() <= info.tiles);
   for (std::size_t i = 0; i < ids->size() && i < 16; ++i) {
-    const auto tile = (*database)->find(*pack::tile_at((*ids)[i]), nullptr);
+    const auto tile = (*database)->find(*pack::tile_at((*ids)[i]), {});
     if (tile && *tile) require((*tile)->bytes.size() <= kLimits.tile_bytes);
   }
   return 0;

@@ -212,8 +212,7 @@ TEST_P(MalformedMbtiles, IsRefusedWithTheReason) {
   std::string bytes = mbtiles_of(GetParam().sql);
   GetParam().spoil(bytes);
   sqlite3_memory_highwater(1);
-  const auto database =
-      MbtilesDatabase::open(std::make_shared<MemorySource>(bytes), kSmall, nullptr);
+  const auto database = MbtilesDatabase::open(std::make_shared<MemorySource>(bytes), kSmall, {});
   ASSERT_FALSE(database.has_value());
   EXPECT_THAT(database.error().message, testing::HasSubstr(GetParam().reason));
   // What a refusal takes, a sort of very much included; far below what all may have.
@@ -224,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(All, MalformedMbtiles, testing::ValuesIn(all_cases()),
 
 TEST(MalformedMbtiles, AreSoundBeforeTheyAreSpoilt) {
   const auto database =
-      MbtilesDatabase::open(std::make_shared<MemorySource>(mbtiles_of(sound())), kSmall, nullptr);
+      MbtilesDatabase::open(std::make_shared<MemorySource>(mbtiles_of(sound())), kSmall, {});
   ASSERT_TRUE(database.has_value()) << database.error().message;
   EXPECT_EQ((*database)->info().tiles, 1U);
 }
@@ -237,7 +236,7 @@ std::string many_rows(int rows, const std::string& insert) {
 
 void expect_no_index(const std::string& sql) {
   const auto database =
-      MbtilesDatabase::open(std::make_shared<MemorySource>(mbtiles_of(sql)), {}, nullptr);
+      MbtilesDatabase::open(std::make_shared<MemorySource>(mbtiles_of(sql)), {}, {});
   ASSERT_FALSE(database.has_value());
   EXPECT_EQ(database.error().code, base::Code::Malformed);
   EXPECT_EQ(database.error().message,
@@ -257,13 +256,14 @@ TEST(MalformedMbtiles, OfManyImagesHaveNoIndex) {
 
 // Work that nobody waits for ends by itself.
 TEST(MalformedMbtiles, EndWhenTheyAreAbandoned) {
-  const auto abandoned = std::make_shared<std::atomic<bool>>(true);
+  const auto flag = std::make_shared<base::StopFlag>();
+  flag->set(base::StopCause::Abandoned);
   std::string sql = sound();
   for (int i = 0; i < 90; ++i) {
     sql += "INSERT INTO tiles VALUES (9," + std::to_string(i) + ",0,x'00');";
   }
-  const auto database =
-      MbtilesDatabase::open(std::make_shared<MemorySource>(mbtiles_of(sql)), kSmall, abandoned);
+  const auto database = MbtilesDatabase::open(std::make_shared<MemorySource>(mbtiles_of(sql)),
+                                              kSmall, base::StopToken(flag));
   ASSERT_FALSE(database.has_value());
   EXPECT_EQ(database.error().code, base::Code::Canceled);
 }
@@ -283,11 +283,10 @@ TEST(MalformedMbtiles, OfAnyFourBytesChangedNeverCrash) {
       const std::uint64_t range = k % 2 == 0 ? bytes.size() : std::size_t{3} * 4096;
       bytes[random.below(range)] = static_cast<char>(random.next());
     }
-    const auto database =
-        MbtilesDatabase::open(std::make_shared<MemorySource>(bytes), kSmall, nullptr);
+    const auto database = MbtilesDatabase::open(std::make_shared<MemorySource>(bytes), kSmall, {});
     if (!database) continue;
     for (std::uint32_t x = 0; x < 50; x += 7) {
-      static_cast<void>((*database)->find({9, x, 511}, nullptr));
+      static_cast<void>((*database)->find({9, x, 511}, {}));
     }
   }
 }

@@ -2,13 +2,19 @@
 
 #include <utility>
 
-#include "pack/abandon.h"
 #include "runtime/within.h"
 
 namespace ron::pack {
 
 using base::Result;
 using platform::Task;
+
+namespace {
+
+// Within the request's deadline.
+constexpr platform::BlockingKind kFindTile{"find_tile", platform::kCallersBudget};
+
+}  // namespace
 
 MbtilesPack::MbtilesPack(platform::BlockingPool& blocking, std::shared_ptr<VerifiedFile> file,
                          std::shared_ptr<MbtilesDatabase> database)
@@ -22,10 +28,9 @@ MbtilesPack::MbtilesPack(platform::BlockingPool& blocking, std::shared_ptr<Verif
 
 Task<Result<std::optional<Tile>>> MbtilesPack::tile(Zxy at, runtime::Deadline deadline) {
   if (at.z < info_.min_zoom || at.z > info_.max_zoom) co_return std::nullopt;
-  const AbandonOnExit abandon;
   auto found = co_await runtime::within(
-      deadline, blocking_.run([database = database_, at, flag = abandon.flag()] {
-        return database->find(at, flag);
+      deadline, blocking_.run(kFindTile, [database = database_, at](const base::StopToken& stop) {
+        return database->find(at, stop);
       }));
   if (!found) co_return base::fail(std::move(found.error()));
   // The request is not to blame for what the file says.

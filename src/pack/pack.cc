@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "pack/abandon.h"
 #include "pack/mbtiles_file.h"
 #include "pack/mbtiles_pack.h"
 #include "pack/pmtiles_pack.h"
@@ -17,6 +16,9 @@ namespace {
 using base::Result;
 using platform::Task;
 
+// Within check_patience().
+constexpr platform::BlockingKind kCheckPack{"check_pack", platform::kCallersBudget};
+
 // An error about the contents says nothing of the file it is about.
 base::Error named(const std::string& path, base::Error error) {
   if (error.code == base::Code::Malformed) error.message = path + ": " + error.message;
@@ -26,7 +28,7 @@ base::Error named(const std::string& path, base::Error error) {
 // Which format it is, and whether it keeps that format's rules; blocks.
 Result<PackPtr> open_verified(platform::BlockingPool& blocking,
                               const std::shared_ptr<VerifiedFile>& file, const Limits& limits,
-                              const Abandoned& abandoned) {
+                              const base::StopToken& stop) {
   std::array<char, 16> first{};
   const auto head = std::as_writable_bytes(std::span(first))
                         .first(std::min<std::size_t>(first.size(), file->size()));
@@ -34,12 +36,12 @@ Result<PackPtr> open_verified(platform::BlockingPool& blocking,
   if (!read) return base::fail(std::move(read.error()));
   const std::string_view magic = base::as_text(head);
   if (magic.starts_with(kPmtilesMagic)) {
-    auto index = PmtilesIndex::load(*file, limits, abandoned);
+    auto index = PmtilesIndex::load(*file, limits, stop);
     if (!index) return base::fail(std::move(index.error()));
     return std::make_shared<PmtilesPack>(file, std::move(*index));
   }
   if (magic == kSqliteMagic) {
-    auto database = MbtilesDatabase::open(file, limits, abandoned);
+    auto database = MbtilesDatabase::open(file, limits, stop);
     if (!database) return base::fail(std::move(database.error()));
     return std::make_shared<MbtilesPack>(blocking, file, std::move(*database));
   }
@@ -121,11 +123,10 @@ Task<Result<PackPtr>> open(Place place, std::string path, Limits limits, Progres
   if (!settled) co_return base::fail(named(path, settled.error()));
   auto file = co_await VerifiedFile::open(place, path, std::move(progress));
   if (!file) co_return base::fail(named(path, std::move(file.error())));
-  const AbandonOnExit abandon;
   auto opened = co_await runtime::within(
       runtime::Deadline::in(check_patience((*file)->size())),
-      place.blocking->run([place, file = *file, limits, flag = abandon.flag()] {
-        return open_verified(*place.blocking, file, limits, flag);
+      place.blocking->run(kCheckPack, [place, file = *file, limits](const base::StopToken& stop) {
+        return open_verified(*place.blocking, file, limits, stop);
       }));
   if (!opened && opened.error().code == base::Code::Timeout) {
     co_return base::fail(base::Code::Malformed, path + ": it takes too long to check");

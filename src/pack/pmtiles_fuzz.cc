@@ -23,7 +23,7 @@ constexpr pack::Limits kLimits{.directory_bytes = 1U << 16,
 
 void check_file(base::ByteView bytes) {
   pack::test::MemorySource source{std::string(base::as_text(bytes))};
-  const auto index = pack::PmtilesIndex::load(source, kLimits, nullptr);
+  const auto index = pack::PmtilesIndex::load(source, kLimits, {});
   if (!index) {
     require(!index.error().message.empty());
     return;

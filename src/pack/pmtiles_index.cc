@@ -38,16 +38,16 @@ Result<std::string> read_section(Source& source, Section section, Compression co
 class PmtilesIndex::Walk {
  public:
   Walk(PmtilesIndex& index, Source& source, const Limits& limits,
-       const Abandoned& abandoned) noexcept
+       const base::StopToken& stop) noexcept
       : index_(index),
         source_(source),
         limits_(limits),
-        abandoned_(abandoned),
+        stop_(stop),
         most_entries_(std::min(limits.entries, most_entries(index.header_.root.length +
                                                             index.header_.leaves.length))) {}
 
   Result<void> directory(Section section, unsigned depth, std::uint64_t from) {
-    if (is_abandoned(abandoned_)) return base::fail(abandonment());
+    if (stop_.requested()) return base::fail(stop_.error());
     const std::string what =
         depth == 0 ? "the root directory" : "the leaf directory of tile " + std::to_string(from);
     auto bytes = read_section(source_, section, index_.header_.internal_compression,
@@ -121,7 +121,7 @@ class PmtilesIndex::Walk {
   PmtilesIndex& index_;
   Source& source_;
   const Limits& limits_;
-  const Abandoned& abandoned_;
+  const base::StopToken& stop_;
   const std::uint64_t most_entries_;
   std::uint64_t leaf_bytes_ = 0;  // stored, of all leaves so far
   std::uint64_t seen_ = 0;        // entries, those of leaves included
@@ -130,7 +130,7 @@ class PmtilesIndex::Walk {
 };
 
 Result<PmtilesIndex> PmtilesIndex::load(Source& source, const Limits& limits,
-                                        const Abandoned& abandoned) {
+                                        const base::StopToken& stop) {
   std::array<std::byte, kPmtilesHeaderBytes> first{};
   const auto head = std::span(first).first(std::min<std::size_t>(first.size(), source.size()));
   auto read = source.fill(0, head);
@@ -147,7 +147,7 @@ Result<PmtilesIndex> PmtilesIndex::load(Source& source, const Limits& limits,
   if (!metadata) return base::fail(std::move(metadata.error()));
   if (!is_json_object(*metadata)) return malformed("the metadata is not a JSON object");
   index.metadata_ = std::move(*metadata);
-  Walk walk(index, source, limits, abandoned);
+  Walk walk(index, source, limits, stop);
   auto walked = walk.directory(header->root, 0, 0);
   if (!walked) return base::fail(std::move(walked.error()));
   index.ids_.shrink_to_fit();

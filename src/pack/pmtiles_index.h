@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "pack/abandon.h"
+#include "base/stop_token.h"
 #include "pack/pack.h"
 #include "pack/pmtiles_directory.h"
 #include "pack/pmtiles_header.h"
@@ -35,7 +35,7 @@ class PmtilesIndex {
   // Reads header, metadata and directories; blocks. Malformed with the reason, Canceled, and
   // whatever the source says.
   static base::Result<PmtilesIndex> load(Source& source, const Limits& limits,
-                                         const Abandoned& abandoned);
+                                         const base::StopToken& stop);
 
   [[nodiscard]] const PmtilesHeader& header() const noexcept { return header_; }
   // Everything but the hash of the file.

@@ -334,7 +334,7 @@ TEST_P(MalformedPmtiles, IsRefusedWithTheReason) {
   Parts parts;
   GetParam().spoil(parts);
   MemorySource source(parts.file());
-  const auto index = PmtilesIndex::load(source, kSmall, nullptr);
+  const auto index = PmtilesIndex::load(source, kSmall, {});
   ASSERT_FALSE(index.has_value());
   EXPECT_EQ(index.error().code, base::Code::Malformed);
   EXPECT_THAT(index.error().message, testing::HasSubstr(GetParam().reason));
@@ -345,7 +345,7 @@ INSTANTIATE_TEST_SUITE_P(All, MalformedPmtiles, testing::ValuesIn(all_cases()),
 TEST(MalformedPmtiles, AreSoundBeforeTheyAreSpoilt) {
   Parts parts;
   MemorySource source(parts.file());
-  const auto index = PmtilesIndex::load(source, kSmall, nullptr);
+  const auto index = PmtilesIndex::load(source, kSmall, {});
   ASSERT_TRUE(index.has_value()) << index.error().message;
   EXPECT_EQ(index->entries(), 4U);
   EXPECT_EQ(index->info().tiles, 5U);
@@ -357,13 +357,13 @@ TEST(MalformedPmtiles, EndWhenTheyAreAbandoned) {
   // Reading the leaf is when its caller goes.
   class LeftAtTheLeaf final : public Source {
    public:
-    LeftAtTheLeaf(std::string bytes, std::uint64_t leaves, Abandoned abandoned)
-        : inner_(std::move(bytes)), leaves_(leaves), abandoned_(std::move(abandoned)) {}
+    LeftAtTheLeaf(std::string bytes, std::uint64_t leaves, std::shared_ptr<base::StopFlag> flag)
+        : inner_(std::move(bytes)), leaves_(leaves), flag_(std::move(flag)) {}
     [[nodiscard]] std::uint64_t size() const noexcept override { return inner_.size(); }
     base::Result<void> fill(std::uint64_t offset, base::MutableBytes into) override {
       if (offset >= leaves_) {
-        EXPECT_FALSE(is_abandoned(abandoned_)) << "another leaf is read";
-        abandoned_->store(true);
+        EXPECT_EQ(flag_->cause(), base::StopCause::None) << "another leaf is read";
+        flag_->set(base::StopCause::Abandoned);
       }
       return inner_.fill(offset, into);
     }
@@ -371,7 +371,7 @@ TEST(MalformedPmtiles, EndWhenTheyAreAbandoned) {
    private:
     MemorySource inner_;
     std::uint64_t leaves_;
-    Abandoned abandoned_;
+    std::shared_ptr<base::StopFlag> flag_;
   };
   Parts parts;
   const std::string second = gzip(base::as_bytes(encode_directory({{{9, 0, 3, 1}}})));
@@ -382,10 +382,10 @@ TEST(MalformedPmtiles, EndWhenTheyAreAbandoned) {
   parts.spoil_leaf = [&second](std::string& leaf) { leaf += second; };
   const std::string bytes = parts.file();
   MemorySource whole(bytes);
-  ASSERT_TRUE(PmtilesIndex::load(whole, kSmall, nullptr).has_value());
-  const auto abandoned = std::make_shared<std::atomic<bool>>(false);
-  LeftAtTheLeaf source(bytes, parts.header.leaves.offset, abandoned);
-  const auto index = PmtilesIndex::load(source, kSmall, abandoned);
+  ASSERT_TRUE(PmtilesIndex::load(whole, kSmall, {}).has_value());
+  const auto flag = std::make_shared<base::StopFlag>();
+  LeftAtTheLeaf source(bytes, parts.header.leaves.offset, flag);
+  const auto index = PmtilesIndex::load(source, kSmall, base::StopToken(flag));
   ASSERT_FALSE(index.has_value());
   EXPECT_EQ(index.error().code, base::Code::Canceled);
 }
@@ -399,13 +399,13 @@ TEST(MalformedPmtiles, HaveNoMoreEntriesThanTheirBytesCanHold) {
   ASSERT_LE(kEntries,
             PmtilesIndex::most_entries(parts.header.root.length + parts.header.leaves.length));
   MemorySource honest(as_gzip);
-  const auto index = PmtilesIndex::load(honest, {}, nullptr);
+  const auto index = PmtilesIndex::load(honest, {}, {});
   ASSERT_TRUE(index.has_value()) << index.error().message;
   EXPECT_EQ(index->entries(), kEntries);
   parts.pack = zstd;
   parts.spoil_header = [](PmtilesHeader& h) { h.internal_compression = Compression::Zstd; };
   MemorySource hostile(parts.file());
-  const auto refused = PmtilesIndex::load(hostile, {}, nullptr);
+  const auto refused = PmtilesIndex::load(hostile, {}, {});
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(refused.error().message,
               testing::HasSubstr("the root directory: it has 300000 entries, and of the limit"));
@@ -422,7 +422,7 @@ TEST(MalformedPmtiles, OfAnyTwoBytesChangedNeverCrash) {
       bytes[random.below(bytes.size())] = static_cast<char>(random.next());
     }
     MemorySource source(bytes);
-    const auto index = PmtilesIndex::load(source, kSmall, nullptr);
+    const auto index = PmtilesIndex::load(source, kSmall, {});
     if (!index) continue;
     for (std::uint64_t id = 0; id < 8; ++id) {
       const auto place = index->find(id);

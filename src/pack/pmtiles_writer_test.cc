@@ -61,7 +61,7 @@ TEST(PmtilesWriter, IsReadBack) {
       id += random.below(2) == 0 ? 1 : 1 + random.below(step);
     }
     MemorySource source(test::pmtiles_of(tiles));
-    const auto index = PmtilesIndex::load(source, {}, nullptr);
+    const auto index = PmtilesIndex::load(source, {}, {});
     RC_ASSERT(index.has_value());
     RC_ASSERT(index->info().tiles == tiles.size());
     for (const auto& [at, bytes] : tiles) {
@@ -85,7 +85,7 @@ TEST(PmtilesWriter, WithLeavesIsReadBack) {
     id += 1 + random.below(3);
   }
   MemorySource source(test::pmtiles_of(tiles));
-  const auto index = PmtilesIndex::load(source, {}, nullptr);
+  const auto index = PmtilesIndex::load(source, {}, {});
   ASSERT_TRUE(index.has_value()) << index.error().message;
   EXPECT_GT(index->header().leaves.length, 0U);
   EXPECT_EQ(index->info().tiles, tiles.size());

@@ -148,14 +148,14 @@ Result<void> Sqlite::check_columns() {
 
 bool Sqlite::is_short_of_memory() noexcept { return sqlite3_memory_used() > kHeapBytes / 2; }
 
-void Sqlite::allow(std::uint64_t steps, Abandoned abandoned) noexcept {
+void Sqlite::allow(std::uint64_t steps, base::StopToken stop) noexcept {
   steps_left_ = steps;
-  abandoned_ = std::move(abandoned);
+  stop_ = std::move(stop);
 }
 
 int Sqlite::on_progress(void* self) noexcept {
   auto& connection = *static_cast<Sqlite*>(self);
-  if (is_abandoned(connection.abandoned_)) return 1;
+  if (connection.stop_.requested()) return 1;
   if (connection.steps_left_ < kLookEvery) {
     connection.steps_left_ = 0;
     return 1;
@@ -195,7 +195,7 @@ base::Error Sqlite::why(int code) const {
   if (files_ && files_->failure) return *files_->failure;
   switch (code & 0xff) {
     case SQLITE_INTERRUPT:
-      if (!is_spent()) return abandonment();
+      if (!is_spent()) return stop_.error();
       return {Code::Malformed, "the database makes us work too long"};
     case SQLITE_NOMEM:
       return {Code::Busy, "the database needs more memory than is allowed"};

@@ -20,7 +20,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "pack/abandon.h"
+#include "base/stop_token.h"
 #include "pack/source.h"
 
 struct sqlite3;
@@ -52,7 +52,7 @@ class Sqlite {
   static bool is_short_of_memory() noexcept;
 
   // What the statements that follow may take, counted in instructions of SQLite's machine.
-  void allow(std::uint64_t steps, Abandoned abandoned) noexcept;
+  void allow(std::uint64_t steps, base::StopToken stop) noexcept;
 
   // Whether those steps are used up.
   [[nodiscard]] bool is_spent() const noexcept { return steps_left_ == 0; }
@@ -74,8 +74,8 @@ class Sqlite {
 
     void bind(int parameter, std::int64_t value) noexcept;
     // Whether there is a row. IntegrityFail or StorageBusy of the source, Malformed when the
-    // database is damaged or asks for too much, Canceled when it was abandoned, Busy when memory is
-    // short.
+    // database is damaged or asks for too much, Canceled or Timeout when it was asked to stop, Busy
+    // when memory is short.
     base::Result<bool> step();
     // From the beginning, with other values.
     void reset() noexcept;
@@ -111,7 +111,7 @@ class Sqlite {
   std::vector<std::uint32_t> roots_{kSchemaRoot};
   bool schema_is_read_ = false;
   std::uint64_t steps_left_ = 0;
-  Abandoned abandoned_;
+  base::StopToken stop_;
 };
 
 }  // namespace ron::pack

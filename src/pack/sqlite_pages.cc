@@ -47,10 +47,10 @@ class Walk {
         seen_(std::size_t{layout.pages} + 1),
         page_(layout.page_bytes) {}
 
-  Result<void> tree(std::uint32_t root, const Abandoned& abandoned) {
+  Result<void> tree(std::uint32_t root, const base::StopToken& stop) {
     add(root, 1);
     while (!stack_.empty()) {
-      if (is_abandoned(abandoned)) return base::fail(abandonment());
+      if (stop.requested()) return base::fail(stop.error());
       const auto [number, level] = stack_.back();
       stack_.pop_back();
       if (level > SqlitePages::kMostLevels) {
@@ -140,10 +140,10 @@ Result<SqlitePages> SqlitePages::of(Source& source) {
 
 Result<void> SqlitePages::check_levels(std::shared_ptr<Source> source,
                                        std::span<const std::uint32_t> roots,
-                                       const Abandoned& abandoned) const {
+                                       const base::StopToken& stop) const {
   Walk walk(*this, std::move(source));
   for (const std::uint32_t root : roots) {
-    auto walked = walk.tree(root, abandoned);
+    auto walked = walk.tree(root, stop);
     if (!walked) return walked;
   }
   return {};

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "base/result.h"
-#include "pack/abandon.h"
+#include "base/stop_token.h"
 #include "pack/source.h"
 
 namespace ron::pack {
@@ -30,7 +30,7 @@ struct SqlitePages {
   // wrong with a page is SQLite's to say. Takes a bit for each page of the file.
   [[nodiscard]] base::Result<void> check_levels(std::shared_ptr<Source> source,
                                                 std::span<const std::uint32_t> roots,
-                                                const Abandoned& abandoned) const;
+                                                const base::StopToken& stop) const;
 };
 
 }  // namespace ron::pack

@@ -19,6 +19,7 @@ using platform::Task;
 
 // What a thread of the pool hashes before the next in line has it: a few milliseconds.
 constexpr std::uint64_t kSliceGroups = 64;
+constexpr platform::BlockingKind kHashSlice{"hash_file_slice", std::chrono::seconds(30)};
 
 std::uint64_t length_of(b3::GroupRange range, std::uint64_t bytes) noexcept {
   return std::min(bytes, b3::group_offset(range.first + range.count)) -
@@ -54,7 +55,7 @@ Task<Result<std::shared_ptr<VerifiedFile>>> VerifiedFile::open(Place place, std:
   for (std::uint64_t first = 0; first < groups; first += kSliceGroups) {
     const std::uint64_t count = std::min(kSliceGroups, groups - first);
     auto hashed = co_await place.blocking->run(
-        [made, first, count] { return made->hash_slice(first, count); });
+        kHashSlice, [made, first, count] { return made->hash_slice(first, count); });
     if (!hashed) co_return base::fail(std::move(hashed.error()));
     if (!*hashed) co_return base::fail(std::move(hashed->error()));
     if (progress) progress(std::min(bytes, b3::group_offset(first + count)), bytes);

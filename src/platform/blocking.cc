@@ -2,9 +2,21 @@
 
 namespace ron::platform {
 
-BlockingPool::Place::Place(BlockingPool& pool, Closure work) : pool_(pool), work_(std::move(work)) {
+void detail::BlockingStop::begin() noexcept {
+  if (budget_ != kCallersBudget) end_ = pool_.now() + budget_;
+}
+
+base::StopCause detail::BlockingStop::cause() const noexcept {
+  using base::StopCause;
+  if (abandoned_.load(std::memory_order_relaxed)) return StopCause::Abandoned;
+  if (pool_.is_ending_.load(std::memory_order_relaxed)) return StopCause::Ending;
+  if (end_ != kNever && pool_.now() >= end_) return StopCause::Overdue;
+  return StopCause::None;
+}
+
+BlockingPool::Place::Place(BlockingPool& pool, QueuedJob job) : pool_(pool), job_(std::move(job)) {
   const std::lock_guard lock(pool_.line_mutex_);
-  if (pool_.first_ == nullptr && pool_.try_submit(work_)) return;
+  if (pool_.first_ == nullptr && pool_.try_submit(job_)) return;
   had_to_wait_ = in_line_ = true;
   previous_ = pool_.last_;
   (previous_ != nullptr ? previous_->next_ : pool_.first_) = this;
@@ -28,7 +40,7 @@ void BlockingPool::remove_from_line(Place& place) noexcept {
 
 void BlockingPool::fill_places() noexcept {
   const std::lock_guard lock(line_mutex_);
-  while (first_ != nullptr && try_submit(first_->work_)) remove_from_line(*first_);
+  while (first_ != nullptr && try_submit(first_->job_)) remove_from_line(*first_);
 }
 
 void BlockingPool::drop_line() noexcept {

@@ -7,10 +7,14 @@
 #include <vector>
 
 #include "base/result.h"
+#include "platform/blocking.h"
 #include "platform/net.h"
 #include "platform/task.h"
 
 namespace ron::platform {
+
+// One question to a name service, which nobody can be asked to leave.
+inline constexpr BlockingKind kResolveName{"resolve_name", std::chrono::seconds(30)};
 
 // Any executor of the host. Nothing is remembered: asking again asks the name service again.
 class Resolver {

@@ -10,6 +10,7 @@
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/sslerr.h>
 #include <openssl/x509_vfy.h>
 
 #include "platform/tls_details.h"
@@ -24,6 +25,18 @@ std::string openssl_error() {
 }
 
 namespace {
+
+// What somebody is told who speaks plain HTTP to a port with TLS: the envelope of errors, closed.
+constexpr std::string_view kUseHttps =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: 149\r\n"
+    "Connection: close\r\n\r\n"
+    R"({"error":{"code":"Malformed","message":"this port speaks TLS: use https:// instead of )"
+    R"(http://","corr_id":"00000000000000000000000000","details":{}}})"
+    "\n";
+constexpr std::size_t kUseHttpsHead = kUseHttps.find("\r\n\r\n") + 4;
+static_assert(kUseHttps.size() - kUseHttpsHead == 149);
+
+bool is_plain_http() noexcept { return ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST; }
 
 // Aborts a stream when the time has come.
 class Alarm : private Timer {
@@ -243,7 +256,13 @@ Task<base::Result<>> TlsStream::handshake(TimePoint deadline) {
     const int why = done == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), done);
     const bool agreed = done == 1;
     base::Error refusal;
-    if (!agreed && why != SSL_ERROR_WANT_READ) refusal = disagreement();
+    if (!agreed && why != SSL_ERROR_WANT_READ) {
+      if (is_plain_http()) {
+        const base::ByteView told = base::as_bytes(kUseHttps);
+        sealed_.assign(told.begin(), told.end());
+      }
+      refusal = disagreement();
+    }
     IoResult flushed = flush();
     while (flushed.would_block()) {
       co_await inner_->writable().wait();

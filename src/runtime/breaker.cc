@@ -73,23 +73,23 @@ base::Error Breaker::refusal(base::Duration wait) {
   return error;
 }
 
-void Breaker::record(std::uint64_t era, bool good, platform::TimePoint now) noexcept {
+void Breaker::record(std::uint64_t era, Outcome outcome, platform::TimePoint now) noexcept {
   const std::lock_guard lock(mutex_);
   if (era != era_) return;
   if (state_ == BreakerState::HalfOpen) {
-    --probing_;
-    if (!good) {
+    if (outcome.has_place) --probing_;
+    if (!outcome.good) {
       open(now);
     } else if (++proven_ == policy_.probes) {
       enter(BreakerState::Closed);
     }
     return;
   }
-  count(good, now);
-  if (!good && too_many_errors(now)) open(now);
+  count(outcome.good, now);
+  if (!outcome.good && too_many_errors(now)) open(now);
 }
 
-void Breaker::cancelled(std::uint64_t era) noexcept {
+void Breaker::free_place(std::uint64_t era) noexcept {
   const std::lock_guard lock(mutex_);
   if (era == era_ && state_ == BreakerState::HalfOpen) --probing_;
 }

@@ -56,35 +56,43 @@ class Breaker {
     Permit(Permit&& other) noexcept
         : breaker_(std::exchange(other.breaker_, nullptr)),
           era_(other.era_),
-          probe_(other.probe_) {}
+          probe_(other.probe_),
+          place_(other.place_) {}
     Permit& operator=(Permit&& other) noexcept {
       std::swap(breaker_, other.breaker_);
       std::swap(era_, other.era_);
       std::swap(probe_, other.probe_);
+      std::swap(place_, other.place_);
       return *this;
     }
-    ~Permit() {
-      if (breaker_ != nullptr && probe_) breaker_->cancelled(era_);
-    }
+    ~Permit() { give_place_back(); }
 
     void succeeded(platform::TimePoint now) noexcept {
-      if (breaker_ != nullptr) std::exchange(breaker_, nullptr)->record(era_, true, now);
+      if (breaker_ != nullptr) std::exchange(breaker_, nullptr)->record(era_, {true, place_}, now);
     }
     void failed(platform::TimePoint now) noexcept {
-      if (breaker_ != nullptr) std::exchange(breaker_, nullptr)->record(era_, false, now);
+      if (breaker_ != nullptr) std::exchange(breaker_, nullptr)->record(era_, {false, place_}, now);
     }
 
-    // Others are refused until its outcome is known.
+    // The breaker is half open and learns from the outcome.
     [[nodiscard]] bool is_probe() const noexcept { return probe_; }
+    // Others are refused until its outcome is known.
+    [[nodiscard]] bool has_place() const noexcept { return place_; }
+    // For a probe whose call waits for its own caller now, and not for the target: another probe
+    // may have its place. Its outcome still counts.
+    void give_place_back() noexcept {
+      if (breaker_ != nullptr && std::exchange(place_, false)) breaker_->free_place(era_);
+    }
 
    private:
     friend class Breaker;
     Permit(Breaker& breaker, std::uint64_t era, bool probe) noexcept
-        : breaker_(&breaker), era_(era), probe_(probe) {}
+        : breaker_(&breaker), era_(era), probe_(probe), place_(probe) {}
 
     Breaker* breaker_ = nullptr;
     std::uint64_t era_ = 0;
     bool probe_ = false;
+    bool place_ = false;  // one of the few that probes have
   };
 
   // BreakerOpen, with the seconds to wait, while the target is given its rest or all probes are
@@ -105,8 +113,12 @@ class Breaker {
 
   [[nodiscard]] std::optional<Permit> admit_closed() noexcept;
   [[nodiscard]] std::optional<Permit> admit_locked(platform::TimePoint now) noexcept;
-  void record(std::uint64_t era, bool good, platform::TimePoint now) noexcept;
-  void cancelled(std::uint64_t era) noexcept;
+  struct Outcome {
+    bool good;
+    bool has_place;
+  };
+  void record(std::uint64_t era, Outcome outcome, platform::TimePoint now) noexcept;
+  void free_place(std::uint64_t era) noexcept;
   base::Error refusal(base::Duration wait);
   void count(bool good, platform::TimePoint now) noexcept;
   [[nodiscard]] bool too_many_errors(platform::TimePoint now) const noexcept;
@@ -126,7 +138,7 @@ class Breaker {
   std::uint64_t era_ = 0;  // counts state changes
   std::array<Bucket, kBuckets> buckets_{};
   platform::TimePoint open_until_{};
-  std::uint32_t probing_ = 0;  // probes out
+  std::uint32_t probing_ = 0;  // probes out that have a place
   std::uint32_t proven_ = 0;   // probes that succeeded
 };
 

@@ -213,6 +213,33 @@ TEST_F(BreakerTest, APermitKnowsWhetherOthersWaitForIt) {
   EXPECT_TRUE(breaker.admit(now)->is_probe());
 }
 
+// A call whose caller has yet to bring what it sends keeps nobody from finding out.
+TEST_F(BreakerTest, AProbeThatGaveItsPlaceBackStillCounts) {
+  half_open();
+  auto slow = breaker.admit(now);
+  auto second = breaker.admit(now);
+  ASSERT_FALSE(breaker.admit(now));
+  slow->give_place_back();
+  EXPECT_TRUE(slow->is_probe());
+  EXPECT_FALSE(slow->has_place());
+  auto third = breaker.admit(now);
+  ASSERT_TRUE(third);
+  slow->give_place_back();
+  EXPECT_FALSE(breaker.admit(now)) << "a place is given back once";
+  slow->succeeded(now);
+  EXPECT_EQ(breaker.state(), BreakerState::HalfOpen);
+  third->succeeded(now);
+  EXPECT_EQ(breaker.state(), BreakerState::Closed);
+}
+
+TEST_F(BreakerTest, AFailureWithoutAPlaceOpensItAgain) {
+  half_open();
+  auto slow = breaker.admit(now);
+  slow->give_place_back();
+  slow->failed(now);
+  EXPECT_EQ(breaker.state(), BreakerState::Open);
+}
+
 TEST_F(BreakerTest, NeverStuckWhateverHappens) {
   EXPECT_TRUE(rc::check([](const std::vector<std::uint8_t>& steps) {
     TestService fresh;
@@ -226,6 +253,7 @@ TEST_F(BreakerTest, NeverStuckWhateverHappens) {
         auto permit = target.admit(at);
         if (permit) out.push_back(std::move(*permit));
       } else if (!out.empty()) {
+        if (step % 2 == 0) out.back().give_place_back();
         if (step % 5 == 2) out.back().succeeded(at);
         if (step % 5 == 3) out.back().failed(at);
         out.pop_back();

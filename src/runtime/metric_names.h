@@ -48,6 +48,14 @@ inline constexpr MetricDecl kTasksPanickedTotal =
 inline constexpr MetricDecl kTasksRestartedTotal = declare_counter(
     "tasks_restarted_total", "Failed tasks their supervisor started again.", {"kind"});
 
+// Jobs of the blocking pool, shown by the service in front; `job` is the kind of job.
+inline constexpr MetricDecl kBlockingJobsOverdue =
+    declare_gauge("blocking_jobs_overdue",
+                  "Jobs of the blocking pool that run for longer than their budget.", {"job"});
+inline constexpr MetricDecl kBlockingJobsLeftTotal = declare_counter(
+    "blocking_jobs_left_total",
+    "Jobs of the blocking pool that did not end in time when the process stopped.", {"job"});
+
 // Waiting on others.
 inline constexpr MetricDecl kIoTimeoutsTotal = declare_counter(
     "io_timeouts_total", "Operations given up because their deadline passed.", {"op"});
@@ -78,11 +86,25 @@ inline constexpr MetricDecl kAccessLogDroppedTotal = declare_counter(
     "access_log_dropped_total", "Lines of the access log dropped because its queue was full.");
 
 // All of the above, for generated documentation and for tests.
-inline constexpr std::array kShared = {
-    &kQueueDepth,          &kQueueDroppedTotal,    &kWorkAbandonedTotal,  &kBusyRejectionsTotal,
-    &kRejectedTotal,       &kBusLaggedTotal,       &kTasksSpawnedTotal,   &kTasksAbortedTotal,
-    &kTasksCanceledTotal,  &kTasksPanickedTotal,   &kTasksRestartedTotal, &kIoTimeoutsTotal,
-    &kBackoffRetriesTotal, &kBreakerState,         &kBreakerOpenTotal,    &kRepairWaitSeconds,
-    &kLogDroppedTotal,     &kAccessLogDroppedTotal};
+inline constexpr std::array kShared = {&kQueueDepth,
+                                       &kQueueDroppedTotal,
+                                       &kWorkAbandonedTotal,
+                                       &kBusyRejectionsTotal,
+                                       &kRejectedTotal,
+                                       &kBusLaggedTotal,
+                                       &kTasksSpawnedTotal,
+                                       &kTasksAbortedTotal,
+                                       &kTasksCanceledTotal,
+                                       &kTasksPanickedTotal,
+                                       &kTasksRestartedTotal,
+                                       &kBlockingJobsOverdue,
+                                       &kBlockingJobsLeftTotal,
+                                       &kIoTimeoutsTotal,
+                                       &kBackoffRetriesTotal,
+                                       &kBreakerState,
+                                       &kBreakerOpenTotal,
+                                       &kRepairWaitSeconds,
+                                       &kLogDroppedTotal,
+                                       &kAccessLogDroppedTotal};
 
 }  // namespace ron::runtime::metrics

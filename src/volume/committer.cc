@@ -17,8 +17,9 @@ using namespace std::chrono_literals;
 
 constexpr base::Duration kSpaceCheckEvery = 100ms;
 constexpr base::Duration kProbeEvery = 1s;
+constexpr platform::BlockingKind kPackPages{"pack_pages", 10s};
 
-base::Error recovering_error() { return {Code::Degraded, "the volume's index is being made anew"}; }
+base::Error recovering_error() { return {Code::Degraded, "the volume's index is being rebuilt"}; }
 
 // Frees space or needs next to none: allowed when the disk is full.
 bool frees_space(const Command& command) noexcept {
@@ -247,7 +248,8 @@ Task<Result<void>> Committer::write_log(Batch* batch, bool large) {
 // Megabytes are copied, which no core should stand still for; if the pool is busy, it must.
 Task<std::vector<base::Buffer>> Committer::packed(std::vector<base::Buffer> pieces) {
   const auto held = std::make_shared<std::vector<base::Buffer>>(std::move(pieces));
-  auto pages = co_await state_->host().blocking.run([held] { return in_pages(std::move(*held)); });
+  auto pages = co_await state_->host().blocking.run(kPackPages,
+                                                    [held] { return in_pages(std::move(*held)); });
   co_return pages ? std::move(*pages) : in_pages(std::move(*held));
 }
 

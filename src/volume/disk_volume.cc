@@ -112,7 +112,7 @@ Task<Result<std::vector<Volume::Listed>>> DiskVolume::list(std::optional<base::O
 
 Task<void> DiskVolume::submit(Command command, runtime::Deadline deadline) {
   if (state_.recovering()) {
-    refuse(std::move(command), {Code::Degraded, "the volume's index is being made anew"});
+    refuse(std::move(command), {Code::Degraded, "the volume's index is being rebuilt"});
     co_return;
   }
   auto sent = co_await commands_.send(std::move(command), deadline);

@@ -79,6 +79,15 @@ TEST_F(HoldsTest, NobodyRemovesWhatAnotherHolds) {
   EXPECT_EQ(remove("birch").error().code, Code::NotFound);
 }
 
+// They are looked at in turns, none twice and none left out.
+TEST_F(HoldsTest, EveryoneIsCountedHoweverManyThereAre) {
+  constexpr std::size_t kMany = 1500;
+  for (std::size_t i = 0; i < kMany; ++i) static_cast<void>(put("t" + std::to_string(i)));
+  const TenantUsage tenants = volume().tenants(5);
+  EXPECT_EQ(tenants.largest.size(), 5U);
+  EXPECT_EQ(tenants.all, (Usage{kMany * 1000, kMany}));
+}
+
 TEST_F(HoldsTest, EveryoneWhoHoldsItPays) {
   static_cast<void>(put("acme"));
   static_cast<void>(put("birch"));

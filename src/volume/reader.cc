@@ -89,7 +89,7 @@ Task<Result<std::optional<std::string>>> Reader::lookup(std::string key) {
   }
   if (!result && result.error().code == Code::IntegrityFail) {
     state_->report_damaged_index();
-    co_return base::fail(Code::Degraded, "the volume's index is damaged and will be made anew");
+    co_return base::fail(Code::Degraded, "the volume's index is damaged and will be rebuilt");
   }
   if (!result) co_return base::fail(state_->for_client(result.error()));
   co_return result;
@@ -103,7 +103,7 @@ Task<Result<std::optional<ObjectEntry>>> Reader::entry(base::ObjectId id) {
   auto parsed = parse_entry<ObjectEntry>(**value);
   if (!parsed) {
     state_->report_damaged_index();
-    co_return base::fail(Code::Degraded, "the volume's index is damaged and will be made anew");
+    co_return base::fail(Code::Degraded, "the volume's index is damaged and will be rebuilt");
   }
   if (!parsed->present()) co_return std::nullopt;
   co_return parsed;

@@ -105,6 +105,12 @@ Task<Result<Snapshot>> Snapshots::make(std::string name) {
     co_return base::fail(
         base::Error(Code::PreconditionFailed, "a snapshot of this name exists").with("name", name));
   }
+  if (taken->size() >= kMostSnapshots) {
+    co_return base::fail(base::Error(Code::Quota,
+                                     "there are all the snapshots there may be; remove "
+                                     "one first")
+                             .with("snapshots", std::to_string(kMostSnapshots)));
+  }
   // It gets its name when it is whole and on the medium.
   platform::Disk& disk = state_->host().disk;
   const std::string path = unfinished_path();

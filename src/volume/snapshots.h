@@ -27,6 +27,10 @@ namespace ron::volume {
 // A lower-case letter or a digit, then up to 62 of those, '.', '_' and '-'.
 [[nodiscard]] bool valid_snapshot_name(std::string_view name) noexcept;
 
+// So many of one data directory are made, each of which keeps what it refers to from being freed.
+// They are listed on one page.
+inline constexpr std::size_t kMostSnapshots = 1000;
+
 // Any executor; one operation at a time, others are told Busy. State and channel outlive it.
 class Snapshots {
  public:
@@ -35,7 +39,8 @@ class Snapshots {
   Snapshots(const Snapshots&) = delete;
   Snapshots& operator=(const Snapshots&) = delete;
 
-  // Malformed: not a name; PreconditionFailed: it is taken; Degraded: the index is being made anew.
+  // Malformed: not a name; PreconditionFailed: it is taken; Quota: there are kMostSnapshots;
+  // Degraded: the index is being made anew.
   // Cancel-safe, as the others: the next operation removes what is unfinished.
   platform::Task<base::Result<Snapshot>> make(std::string name);
   // NotFound; PreconditionFailed while a process uses it.

@@ -213,6 +213,22 @@ TEST(Snapshots, AreListedAndRemoved) {
   expect_all(machine, life, {sample_bytes(100, 1)});
 }
 
+// All of them are listed on one page.
+TEST(Snapshots, ThereAreOnlySoMany) {
+  Machine machine(1);
+  Life life(machine, volume_options());
+  ASSERT_TRUE(snapshot(machine, life, "first").has_value());
+  for (std::size_t i = 1; i < kMostSnapshots; ++i) {
+    const std::string path = "/data/snapshots/s" + std::to_string(i);
+    ASSERT_TRUE(run(machine, machine.node.disk().make_directory(path)).has_value());
+  }
+  const auto refused = snapshot(machine, life, "one-more");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::Quota);
+  EXPECT_TRUE(run(machine, life.volume().remove_snapshot("first", {})).has_value());
+  EXPECT_TRUE(snapshot(machine, life, "one-more").has_value());
+}
+
 // Whatever fails on the way leaves no snapshot and nothing behind, and the next one works.
 TEST(Snapshots, OneThatFailsLeavesNothing) {
   using platform::sim::DiskOp;

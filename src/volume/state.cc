@@ -1,12 +1,22 @@
 #include "volume/state.h"
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/about.h"
 
 namespace ron::volume {
+
+namespace {
+
+// Looked at under one lock; there may be many, and commits wait for it.
+constexpr std::size_t kTenantsAtOnce = 1024;
+
+}  // namespace
 
 VolumeState::VolumeState(platform::Host host, Options options, const runtime::LockDecl& lock_decl)
     : host_(host), options_(std::move(options)), lock_(lock_decl), tuning_(options_.tuning) {}
@@ -96,11 +106,17 @@ Usage VolumeState::usage(std::string_view tenant) const {
 
 TenantUsage VolumeState::tenants(std::size_t most) const {
   TenantUsage found;
-  {
+  std::optional<std::string> last;
+  for (;;) {
     const std::lock_guard lock(lock_);
-    for (const auto& [tenant, usage] : ledger_.usage) found.add(tenant, usage, most);
+    const auto& usage = ledger_.usage;
+    auto at = last ? usage.upper_bound(*last) : usage.begin();
+    for (std::size_t i = 0; i < kTenantsAtOnce && at != usage.end(); ++i, ++at) {
+      found.add(at->first, at->second, most);
+    }
+    if (at == usage.end()) return found;
+    last = std::prev(at)->first;
   }
-  return found;
 }
 
 bool VolumeState::quarantined(const base::ObjectId& id) const {

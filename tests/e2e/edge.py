@@ -5,6 +5,7 @@ import json
 import pathlib
 import shutil
 import tempfile
+import threading
 
 import origin
 import packs
@@ -15,6 +16,9 @@ import service_case
 QUIET = {"edge.server.max_rps": 1000000, "edge.max_conns_per_ip": 1024}
 QUIET_UP = {"gateway.server.max_rps": 1000000, "gateway.max_conns_per_ip": 1024,
             "gateway.drr.rate_limit_rps": 1000000, **QUIET}
+# And for many who wait for the same.
+ROOM = {"max_conns": 4096, "max_conns_per_ip": 4096, "server.max_inflight": 4096,
+        "server.request_deadline": "60s", "write_timeout": "60s", "read_timeout": "60s"}
 # Section 9 of the specification.
 REASONS = ("amnesia", "not_allowed", "decompress_cap", "body_cap", "timeout", "rate_limit",
            "invalid_range", "etag_invalid")
@@ -114,6 +118,40 @@ class LiveCase(Case):
         if cache is not None:
             self.assertEqual(response.get("X-Cache"), cache, path)
         return response
+
+
+class Held:
+    """What a path does once it is let go."""
+
+    def __init__(self, then):
+        self.then = then
+        self.opened = threading.Event()
+
+    def __call__(self, peer, request):
+        if not self.opened.wait(ron.REPLY_S):
+            return False
+        return self.then(peer, request)
+
+
+class Crowd(LiveCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        ron.more_descriptors()
+
+    def many(self, server, path, count, headers=()):
+        """So many requests that are under way, each on a connection of its own."""
+        waiting = []
+        for _ in range(count):
+            waiting.append(server.ask_for(asset_path(self.origin, path), headers))
+            self.addCleanup(waiting[-1].close)
+        return waiting
+
+    def held(self, path, then):
+        way = Held(then)
+        self.addCleanup(way.opened.set)
+        self.origin.say(path, way)
+        return way
 
 
 class PackCase(Case):

@@ -96,4 +96,8 @@ class Origin:
                 pass
 
     def close(self):
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)  # close() alone leaves a wait in accept() to it
+        except OSError:
+            pass  # closed already
         self.listener.close()

@@ -182,3 +182,9 @@ def write(path, data):
     fresh.write_bytes(data)
     fresh.rename(path)
     return path
+
+
+def small_world():
+    """A sound map to be shown, for tests in which its tiles do not matter."""
+    return pmtiles(gzipped(noise(7, zooms=5, size=1000)), {"name": "world"},
+                   center=(0, -0.677435, 0))

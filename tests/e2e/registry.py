@@ -62,11 +62,14 @@ def region(name, **fields):
 class Stream:
     """A client of `GET /registry/stream`."""
 
-    def __init__(self, address, after=None, receive_buffer=None, timeout=ron.REPLY_S, headers=()):
+    def __init__(self, address, after=None, receive_buffer=None, timeout=ron.REPLY_S, headers=(),
+                 source=None):
         self.socket = socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(timeout)
+        if source:
+            self.socket.bind((source, 0))
         self.socket.connect(address)
         headers = [("Accept", "text/event-stream"), *headers]
         if after is not None:
@@ -210,6 +213,15 @@ class Server(service_case.Server):
 
         errors = ron.Load(threads, work).join(10 * ron.REPLY_S)
         assert not errors, errors
+
+    def pending(self):
+        """All that is proposed, page by page."""
+        found, path = [], "/registry/proposals?limit=500"
+        while path:
+            page = self.get(path)
+            found += page["proposals"]
+            path = page["next"] and "/registry/proposals?limit=500&after=" + page["next"]
+        return found
 
     def head(self):
         return self.ask("GET", "/registry/head", auth=()).json()

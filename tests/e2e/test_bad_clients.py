@@ -11,6 +11,7 @@ import time
 import unittest
 import zlib
 
+import gateway
 import ron
 import storage
 
@@ -348,16 +349,18 @@ class Crowds(unittest.TestCase):
 
     def test_the_cap_per_address(self):
         with storage.Server(sets={"storage.max_conns_per_ip": 10}) as server:
-            full = {"max_conns_per_ip": "10"}
-            first = self.fill(server, "127.0.0.1", 25, 10, full)
-            other = self.fill(server, "127.0.0.2", 12, 10, full)
+            def full(address):
+                return {"max_conns_per_ip": "10", "address": address}
+
+            first = self.fill(server, "127.0.0.1", 25, 10, full("127.0.0.1"))
+            other = self.fill(server, "127.0.0.2", 12, 10, full("127.0.0.2"))
             metrics = server.metrics()
             self.assertEqual(metrics.value("rejected_total", reason="connections-per-ip"), 15 + 2)
             self.assertEqual(metrics.value("http_connections"), 20 + 1)
             self.assertTrue(all(each.is_open() for each in first + other))
             self.leave(server, first[:3], left=17)
-            self.fill(server, "127.0.0.1", 5, 3, full)
-            self.fill(server, "127.0.0.2", 2, 0, full)
+            self.fill(server, "127.0.0.1", 5, 3, full("127.0.0.1"))
+            self.fill(server, "127.0.0.2", 2, 0, full("127.0.0.2"))
 
     def test_the_cap_in_all(self):
         with storage.Server(sets={"storage.max_conns": 16, "storage.max_conns_per_ip": 10}) as server:
@@ -367,8 +370,26 @@ class Crowds(unittest.TestCase):
             self.fill(server, "127.0.0.3", 5, 0, full)
             self.assertEqual(server.metrics().value("rejected_total", reason="connections"), 4 + 5)
             self.leave(server, first + second, left=0)
-            self.fill(server, "127.0.0.3", 12, 10, {"max_conns_per_ip": "10"})
+            self.fill(server, "127.0.0.3", 12, 10,
+                      {"max_conns_per_ip": "10", "address": "127.0.0.3"})
             self.fill(server, "127.0.0.1", 8, 6, full)
+
+    def test_one_address_leaves_room_for_others(self):
+        """With the gateway's defaults, after as many connections as one address gets."""
+        server = gateway.Server([{"prefix": "/x", "upstream": "inproc:storage"}])
+        self.addCleanup(server.close)
+        outcomes = [self.admitted(server, "127.0.0.1") for _ in range(260)]
+        inside = [each for each in outcomes if isinstance(each, ron.Connection)]
+        for connection in inside:
+            self.addCleanup(connection.close)
+        self.assertLessEqual(len(inside), 512 // 4)
+        self.assertEqual(outcomes[-1], {"max_conns_per_ip": str(len(inside)),
+                                        "address": "127.0.0.1"})
+        self.assertEqual(server.metrics().value("rejected_total", reason="connections-per-ip"),
+                         260 - len(inside))
+        other = self.admitted(server, "127.0.0.2")
+        self.assertIsInstance(other, ron.Connection)
+        other.close()
 
     def test_a_crowd_at_once(self):
         with storage.Server(sets={"storage.max_conns_per_ip": 50}) as server:
@@ -385,7 +406,8 @@ class Crowds(unittest.TestCase):
             self.assertEqual((len(outcomes), len(inside)), (200, 50))
             self.assertTrue(all(each.is_open() for each in inside))
             self.leave(server, inside, left=0)
-            self.fill(server, "127.0.0.1", 51, 50, {"max_conns_per_ip": "50"})
+            self.fill(server, "127.0.0.1", 51, 50,
+                      {"max_conns_per_ip": "50", "address": "127.0.0.1"})
 
 
 if __name__ == "__main__":

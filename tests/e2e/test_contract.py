@@ -222,7 +222,7 @@ class Capabilities(unittest.TestCase):
         config = '[storage]\nbind = "127.0.0.1:0"\nadmin = "127.0.0.1:0"\n[auth]\ndeny = [{deny}]\n'
         with storage.Server(config=config.format(deny="")) as server:
             raw = base64.urlsafe_b64decode(server.token + "==")
-            key, token_id = re.search(rb"v1:([a-z0-9_-]+):([0-9a-f]{32})", raw).groups()
+            key, token_id = re.search(rb"v2:([a-z0-9_-]+):([0-9a-f]{32})", raw).groups()
             narrowed = ron.attenuate(server.token, "scope = storage:write")
             for entry in (b"token:" + token_id, b"key:" + key):
                 self.assertEqual(self.post(server, server.token), (201, None))

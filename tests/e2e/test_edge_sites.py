@@ -8,6 +8,7 @@ import os
 import pathlib
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -156,6 +157,34 @@ class Newcomer(Case):
         shutil.rmtree(own)
         self.done(server.ron("site", "add", "--quiet", "home", self.work / "project"))
         self.assertEqual(server.fetch("/edge/sites/home/.well-known/security.txt").status, 200)
+
+    def test_a_link_that_leads_outside_is_left_out_or_followed(self):
+        server = self.start()
+        self.write("public/index.html", "<h1>Hello</h1>")
+        self.write("shared/logo.svg", "<svg/>")
+        (self.work / "public/logo.svg").symlink_to("../shared/logo.svg")
+        code, _, err = server.ron("site", "add", "home", self.work / "public")
+        self.assertEqual(code, 1)
+        self.assertIn("public/logo.svg: a tree keeps links to places within it only", err)
+        self.assertEqual(server.sites(), {})
+        self.done(server.ron("site", "add", "--quiet", "--allow-skipped", "home", self.work / "public"))
+        self.refused(server.fetch("/edge/sites/home/logo.svg"), 404, "NotFound")
+        self.done(server.ron("site", "add", "--quiet", "--follow", "home", self.work / "public"))
+        answer = server.fetch("/edge/sites/home/logo.svg")
+        self.assertEqual((answer.status, answer.body), (200, b"<svg/>"))
+
+    def test_a_browser_is_told_of_an_error_on_a_page(self):
+        server = self.start()
+        self.write("public/index.html", "x")
+        self.done(server.ron("site", "add", "--quiet", "home", self.work / "public"))
+        browser = ("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+        for path in ("/edge/sites/home/none", "/edge/sites/none/"):
+            page = server.fetch(path, [browser])
+            self.assertEqual(page.status, 404)
+            self.assertEqual(page.get("Content-Type"), "text/html;charset=utf-8")
+            self.assertIn("default-src 'none'", page.get("Content-Security-Policy"))
+            self.assertIn(b"<h1>404 Not found</h1>", page.body)
+            self.refused(server.fetch(path), 404, "NotFound")
 
     def test_what_ron_site_refuses(self):
         server = self.start()
@@ -409,6 +438,66 @@ class Files(Case):
         self.assertEqual(server.fetch("/edge/sites/s/").status, 200)
 
 
+    def test_files_that_are_not_stored_are_told(self):
+        self.write("w/css/a.css", "style")
+        self.write("w/index.html", "one")
+        server = self.start({"sites_check": "100ms"})
+        self.put(server, "w", "web/site")
+        self.assertEqual(server.add("s", "web/site").status, 201)
+        self.assertNotIn("missing_files", server.sites()["s"])
+        self.assertEqual(server.readyz().json()["missing"], [])
+        self.assertEqual(server.ask("DELETE", "/o/" + ron.b3(b"style")).status, 204)
+        ron.wait_until("the list says what is missing", lambda: server.sites()["s"].get(
+            "missing_files") == 1)
+        self.assertEqual(server.sites()["s"]["first_missing"], "css/a.css")
+        self.assertRegex(self.done(server.ron("site", "ls")),
+                         r"  \(1 file is not stored, first css/a\.css\)\n\Z")
+        state = server.readyz().json()
+        self.assertEqual((state["ready"], state["degraded"]), (True, True))
+        self.assertEqual([each for each in state["missing"] if "site" in each],
+                         ["svc-edge: sites: s misses 1 file"])
+        self.assertEqual(server.metrics().value("edge_site_files_missing", site="s"), 1)
+        self.assertEqual(server.fetch("/edge/sites/s/").status, 200)
+        server.wait_log("files of a site are not stored", site="s", files=1, first="css/a.css")
+        self.put(server, "w", "web/again")  # the same file is stored once more
+        ron.wait_until("nothing is missing", lambda: "missing_files" not in server.sites()["s"])
+        self.assertEqual(server.readyz().json()["missing"], [])
+        self.assertEqual(self.done(server.ron("site", "ls")).count("not stored"), 0)
+
+
+class Stopping(Case):
+    """What keeps a process busy ends with it."""
+
+    DEPTH = 250
+    LINKS = 40_000
+    HOPS = 8
+
+    def test_a_site_that_is_being_read_does_not_keep_the_process(self):
+        deep = "/".join(["d"] * self.DEPTH)
+        page = {"address": ron.b3(b"page"), "length": 4, "path": deep + "/page",
+                "type": "text/plain"}
+        # Each stands before the one it leads to.
+        links = [{"link": f"h{i + 1}", "path": f"h{i}"} for i in range(self.HOPS)]
+        links += [{"link": deep, "path": f"h{self.HOPS}"}]
+        links += [{"link": deep + "/nothing", "path": f"l{i:05}"} for i in range(self.LINKS)]
+        manifest = json.dumps({"entries": [page, *links], "ron": "manifest/1"},
+                              separators=(",", ":")).encode()
+        server = Server(self.data, sets={f"{service}.drain_deadline": "1s" for service in
+                                         ("gateway", "storage", "index", "registry", "edge")})
+        self.addCleanup(server.close)
+        file = self.write("manifest", manifest)
+        address = self.done(server.ron("put", "--quiet", file)).split()[0]
+        self.assertEqual(address, ron.b3(manifest))
+        with server.connect_admin() as waiting:
+            waiting.send(ron.request("POST", "/admin/sites", [server.auth],
+                                     json.dumps({"site": "s", "target": address}).encode()))
+            time.sleep(0.5)  # wherever it is by then: the process ends
+            signalled = time.monotonic()
+            server.signal(signal.SIGTERM)
+            self.assertEqual(server.wait_exit(), 0)
+        self.assertLess(time.monotonic() - signalled, 1 + 10 * ron.SLOW)
+
+
 class Operators(Case):
     def test_who_may_and_what_is_refused(self):
         server = self.start()
@@ -659,6 +748,25 @@ class Alone(Case):
         ron.wait_until("it is stale", lambda: edge.sites()["s"]["state"] == "stale")
         self.assertEqual(edge.fetch("/edge/sites/s/", [("If-None-Match", etag_of(b"two"))]).status,
                          304)
+
+    def test_files_that_its_origin_does_not_have_are_told(self):
+        origin = self.start()
+        self.write("w/index.html", "one")
+        self.write("w/large.bin", noise(9 * MIB))
+        self.put(origin, "w", "web/site")
+        edge = self.edge({"origin": origin.url, "sites_check": "100ms"})
+        self.assertEqual(edge.add("s", "web/site").status, 201)
+        self.assertEqual(origin.ask("DELETE", "/o/" + ron.b3(noise(9 * MIB))).status, 204)
+        ron.wait_until("the list says what is missing",
+                       lambda: edge.sites()["s"].get("first_missing") == "large.bin")
+        ron.wait_until("readiness says it", lambda: edge.readyz().json()["missing"] == [
+            "sites: s misses 1 file"])
+        self.assertEqual(edge.readyz().status, 200)
+        # What nobody can tell any more is left as it was.
+        origin.signal(9)
+        origin.wait_exit()
+        ron.wait_until("it is stale", lambda: edge.sites()["s"]["state"] == "stale")
+        self.assertEqual(edge.sites()["s"]["missing_files"], 1)
 
     def test_slow_readers_of_large_files_hold_up_nobody(self):
         origin = self.start()

@@ -15,48 +15,12 @@ import edge
 import origin
 import packs
 import ron
-from edge import LiveCase, asset_path
+from edge import ROOM, Crowd
 from origin import Answer, Resource
 
 CLIENTS = 1000
 DAY = "Cache-Control: max-age=86400"
 BODY = random.Random(3).randbytes(200_000)
-ROOM = {"max_conns": 4096, "max_conns_per_ip": 4096, "server.max_inflight": 4096,
-        "server.request_deadline": "60s", "write_timeout": "60s", "read_timeout": "60s"}
-
-
-class Held:
-    """What a path does once it is let go."""
-
-    def __init__(self, then):
-        self.then = then
-        self.opened = threading.Event()
-
-    def __call__(self, peer, request):
-        if not self.opened.wait(ron.REPLY_S):
-            return False
-        return self.then(peer, request)
-
-
-class Crowd(LiveCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        ron.more_descriptors()
-
-    def many(self, server, path, count):
-        """So many requests that are under way, each on a connection of its own."""
-        waiting = []
-        for _ in range(count):
-            waiting.append(server.ask_for(asset_path(self.origin, path)))
-            self.addCleanup(waiting[-1].close)
-        return waiting
-
-    def held(self, path, then):
-        way = Held(then)
-        self.addCleanup(way.opened.set)
-        self.origin.say(path, way)
-        return way
 
 
 class Stampede(Crowd):

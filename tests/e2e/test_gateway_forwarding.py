@@ -100,6 +100,22 @@ class Heads(Forwarding):
         self.assertNotIn("https", said)
         self.assertEqual(self.last().all("x-forwarded-for"), ["127.0.0.1"])
 
+    def test_what_only_a_proxy_may_say_is_dropped(self):
+        names = ["X-Client-IP", "X-Cluster-Client-IP", "Fastly-Client-IP", "True-Client-IP",
+                 "CF-Connecting-IP", "X-Original-URL", "X-Rewrite-URL", "X-Original-Host",
+                 "X-Host", "Client-IP", "X-Remote-Addr", "X_Original_URL"]
+        ask(self.server, get("/echo", "X-Kept: 1", *(f"{name}: /admin" for name in names)))
+        self.assertEqual(self.last().get("x-kept"), "1")
+        self.assertNotIn("/admin", [value for _, value in self.last().fields])
+
+    @staticmethod
+    def way_hsts(peer, _request):
+        peer.answer(b"", "Strict-Transport-Security: max-age=99; includeSubDomains")
+
+    def test_an_upstream_does_not_say_whether_browsers_keep_to_tls(self):
+        [answer] = ask(self.server, get("/hsts"))
+        self.assertEqual((answer.status, answer.all("strict-transport-security")), (200, []))
+
     def test_the_host_is_the_upstream(self):
         ask(self.server, get("/echo"))
         self.assertEqual(self.last().all("host"), ["%s:%d" % self.origin.address])
@@ -350,10 +366,25 @@ class Streams(Forwarding):
         self.may_read.set()
         before = len(self.origin.requests)
         with socket.create_connection(self.server.address, timeout=ron.REPLY_S) as client:
-            client.sendall(b"POST /sink HTTP/1.1\r\nHost: t\r\nContent-Length: 1000\r\n\r\nhalf")
+            client.sendall(b"POST /sink HTTP/1.1\r\nHost: t\r\nContent-Length: 100000\r\n\r\n"
+                           b"the first part")
             ron.wait_until("the request", lambda: len(self.origin.requests) > before)
         self.assertTrue(self.gone.wait(2 * ron.SLOW))
-        self.assertLess(self.taken, 1000)
+        self.assertLess(self.taken, 100000)
+
+    def test_a_small_body_goes_on_when_all_of_it_is_there(self):
+        before = len(self.origin.requests)
+        with socket.create_connection(self.server.address, timeout=ron.REPLY_S) as client:
+            client.sendall(b"POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n"
+                           b"Connection: close\r\n\r\nhello")
+            time.sleep(0.3)
+            self.assertEqual(len(self.origin.requests), before)
+            client.sendall(b"world")
+            received = b""
+            while piece := client.recv(1 << 16):
+                received += piece
+        [answer], _ = parser.read_responses(received)
+        self.assertEqual((answer.status, answer.body), (200, b"helloworld"))
 
 
 if __name__ == "__main__":

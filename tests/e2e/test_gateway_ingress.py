@@ -1,11 +1,12 @@
 """The gateway's door: who is let in, and that no upstream hears of anybody else."""
 
+import socket
 import subprocess
 import tempfile
 import unittest
 
 import ron
-from gateway_case import Case
+from gateway_case import Case, tenant
 from gateway_nginx import Nginx
 from gateway_origin import Origin
 
@@ -136,6 +137,7 @@ class Pages(Door):
         self.refused(response, 403, "NotAllowed")
         self.assertEqual(self.said(response), {})
         self.unheard()
+        self.assertEqual(response.all("Vary"), ["Origin"])
         response = self.ask(server, "GET", "/x", [("Origin", PAGE)])
         self.assertEqual((response.status, self.said(response)), (200, {}))
         self.assertEqual(response.get("X-Own"), "1")
@@ -158,8 +160,10 @@ class Pages(Door):
         response = self.ask(server, "GET", "/x", [("Origin", PAGE)])
         self.assertEqual(response.all("Access-Control-Allow-Origin"), [PAGE])
         self.assertIn("Origin", response.get("Vary"))
-        response = self.ask(server, "GET", "/x", [("Origin", "https://evil.test")])
-        self.assertEqual((response.status, self.said(response)), (200, {}))
+        for origin in ([("Origin", "https://evil.test")], []):
+            response = self.ask(server, "GET", "/x", origin)
+            self.assertEqual((response.status, self.said(response)), (200, {}))
+            self.assertIn("Origin", response.all("Vary"))
 
     def test_an_error_can_be_read_by_the_page(self):
         server = self.front({"cors": [PAGE], "open": False})
@@ -246,6 +250,95 @@ class Sizes(Door):
         self.refused(response, 413, "BodyCap")
         # What the upstream had of it, if it had any by now, is no request: it never ended.
         self.assertIn([head.body for head, _ in self.origin.requests], ([], [b""]))
+        self.assertEqual(self.ask(server, "GET", "/x").body, b"x")
+
+
+    def test_chunks_beyond_the_capability(self):
+        """Whatever the framing: the upstream never has a whole request that was too large."""
+        server = self.front({"open": False})
+        token = "Bearer " + ron.attenuate(server.token, "max_bytes = 1000")
+
+        def post(pieces):
+            connection = self.connect(server)
+            connection.send(ron.request("POST", "/x", [
+                ("Authorization", token), ("Transfer-Encoding", "chunked")]))
+            try:
+                for piece in pieces:
+                    connection.send(b"%x\r\n%s\r\n" % (len(piece), piece))
+                connection.send(b"0\r\n\r\n")
+            except ConnectionError:
+                pass
+            return connection.read_response()
+
+        self.assertEqual(post([b"x" * 999, b"x"]).status, 200)
+        for pieces in ([b"x" * 1001], [b"x" * 1000, b"x"], [b"x"] * 1001):
+            with self.subTest(len(pieces)):
+                self.origin.requests.clear()
+                response = self.moves(server, "rejected_total", 1, lambda: post(pieces),
+                                      reason="capability")
+                details = self.refused(response, 403, "Forbidden")
+                self.assertEqual(details, {"max_bytes": "1000"})
+                self.assertIn([head.body for head, _ in self.origin.requests], ([], [b""]))
+
+
+class Streams(Case):
+    """Event streams that pass through: each client has its share of them."""
+
+    def setUp(self):
+        self.origin = Origin(x=serves(b"x"), stream=self.follow)
+        self.addCleanup(self.origin.close)
+
+    @staticmethod
+    def follow(peer, _request):
+        peer.socket.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n:\n\n")
+        peer.ended(ron.REPLY_S)
+        return False
+
+    def open(self, server, source="127.0.0.1", headers=()):
+        connection = ron.Connection(server.address, source=source)
+        self.addCleanup(connection.close)
+        connection.send(ron.request("GET", "/stream", headers))
+        return connection
+
+    def status(self, connection):
+        """Of an answer that may have no end."""
+        return int(connection.socket.recv(1 << 16, socket.MSG_PEEK).split(b" ", 2)[1])
+
+    def test_an_address_has_its_share(self):
+        server = self.start([{"prefix": "/", "upstream": self.origin.url, "open": True}],
+                            {"sse.max_streams_per_tenant": 2})
+        mine = [self.open(server) for _ in range(2)]
+        self.assertEqual([self.status(each) for each in mine], [200, 200])
+        response = self.moves(server, "http_event_streams_refused_total", 1,
+                              lambda: self.open(server).read_response(), full="share")
+        details = self.refused(response, 429, "Busy")
+        self.assertTrue(response.get("Retry-After"))
+        self.assertEqual(details["tenant"], "127.0.0.1")
+        self.assertEqual(details["share_of"], "address 127.0.0.1")
+        self.assertEqual(details["max_streams_per_tenant"], "2")
+        other = self.open(server, "127.0.0.2")
+        self.assertEqual(self.status(other), 200)
+        self.assertEqual(self.ask(server, "GET", "/x").body, b"x")
+        mine[0].close()
+        ron.wait_until("its place is free", lambda: self.status(self.open(server)) == 200)
+
+    def test_a_tenant_has_its_share_from_every_address(self):
+        server = self.start([{"prefix": "/", "upstream": self.origin.url, "open": True}],
+                            {"sse.max_streams_per_tenant": 1})
+        a, b = (tenant(server, name) for name in "ab")
+        first = self.open(server, "127.0.0.1", [a])
+        self.assertEqual(self.status(first), 200)
+        details = self.refused(self.open(server, "127.0.0.2", [a]).read_response(), 429, "Busy")
+        self.assertEqual((details["tenant"], details["share_of"]), ("a", "tenant a"))
+        self.assertEqual(self.status(self.open(server, "127.0.0.1", [b])), 200)
+
+    def test_all_together_leave_room_for_requests(self):
+        server = self.start([{"prefix": "/", "upstream": self.origin.url, "open": True}],
+                            {"sse.max_streams": 2})
+        streams = [self.open(server, f"127.0.0.{host}") for host in (1, 2)]
+        self.assertEqual([self.status(each) for each in streams], [200, 200])
+        details = self.refused(self.open(server, "127.0.0.3").read_response(), 429, "Busy")
+        self.assertEqual(details["streams"], "2")
         self.assertEqual(self.ask(server, "GET", "/x").body, b"x")
 
 

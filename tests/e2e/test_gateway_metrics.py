@@ -187,6 +187,10 @@ class Scrape(Provoked):
 
         ron.wait_until("all of them are known", lambda: "other" in tenants())
         self.assertLess(len(tenants()), 40)
+        listed = self.admin(server, "GET", "/admin/tenants").json()["tenants"]
+        self.assertGreaterEqual(len(listed), 40)
+        few = self.admin(server, "GET", "/admin/tenants?limit=3").json()["tenants"]
+        self.assertEqual(len(few), 3)
 
 
 class Waiting(Provoked):
@@ -306,6 +310,55 @@ class Waiting(Provoked):
         self.assertEqual(self.ask(server, "GET", "/x", [tenant(server, "bob")]).status, 200)
         ron.wait_until("the accountant's next second",
                        lambda: self.rejections(server, "ann") == len(refused))
+
+    def test_a_name_is_no_address(self):
+        """Who names himself like an address uses up a rate of his own, not the neighbour's."""
+        server = self.front({"drr.rate_limit_rps": 1})
+        self.gate.opened.set()
+        host = server.address[0]
+        self.assertEqual(self.ask(server, "GET", "/x").status, 200)
+        ron.wait_until("the address's rate is used up",
+                       lambda: self.ask(server, "GET", "/x").status == 429)
+        self.assertEqual(self.ask(server, "GET", "/x", [tenant(server, host)]).status, 200)
+        refused = ron.wait_until("so is the name's", lambda: self.limited(server, host))
+        self.receipt(refused, "RateLimited", "name:" + host)
+        ron.wait_until("both are accounted for", lambda: {host, "name:" + host} <= {
+            row["tenant"] for row in self.admin(server, "GET", "/admin/tenants").json()["tenants"]})
+        self.assertEqual(ron.complaints_of_promtool(server.metrics()), [])
+
+    def test_a_capabilitys_limit_holds_for_a_body_of_unknown_length(self):
+        server = self.front(route={"open": False})
+        self.gate.opened.set()
+        auth = ("Authorization", "Bearer " + ron.attenuate(server.token, "max_bytes = 5"))
+        for body, status in ((b"123456", 403), (b"12345", 200)):
+            connection = self.connect(server)
+            connection.send(ron.request("POST", "/x", [auth, ("Transfer-Encoding", "chunked")]))
+            connection.send(b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))
+            answer = connection.read_response()
+            self.assertEqual(answer.status, status, answer.body)
+        self.assertEqual(answer.body, b"12345")
+
+    def limited(self, server, name):
+        response = self.ask(server, "GET", "/x", [tenant(server, name)])
+        return response if response.status == 429 else None
+
+    def test_a_tenant_added_later_has_no_rate_of_its_own(self):
+        server = self.front()
+        self.gate.opened.set()
+        code, minted, err = ron.run_ron("token", "mint", "--keys",
+                                        str(server.cwd / "ron-data/keys"), "--scope", "edge:admin")
+        self.assertEqual((code, err), (0, ""))
+        for number in range(5):
+            token = ron.attenuate(minted.strip(), f"tenant = self-made-{number}")
+            self.assertEqual(self.ask(server, "GET", "/x", [
+                ("Authorization", "Bearer " + token)]).status, 200)
+
+        def rows():
+            shown = self.admin(server, "GET", "/admin/tenants").json()["tenants"]
+            return {row["tenant"] for row in shown}
+
+        ron.wait_until("they are accounted for", rows)
+        self.assertEqual(rows(), {server.address[0]})
 
     def test_who_waits_and_who_owes(self):
         server = self.front({**NARROW, "channels.work": 64})

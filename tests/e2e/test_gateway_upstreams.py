@@ -6,7 +6,7 @@ import time
 import unittest
 
 import ron
-from gateway_case import Case
+from gateway_case import Case, tenant
 from gateway_nginx import Nginx
 from gateway_origin import Origin
 
@@ -117,6 +117,19 @@ class Breaker(Upstreams):
         self.assertEqual(codes, [200] * 2 + [503] * 6)
         self.assertEqual(self.state(), "closed")
 
+    def test_a_trial_does_not_wait_for_its_clients_body(self):
+        self.open()
+        self.upstream.well = True
+        self.rest()
+        asked = len(self.upstream.requests)
+        for _ in range(2):
+            self.connect(self.server).send(b"POST /x HTTP/1.1\r\nHost: t\r\n"
+                                           b"Content-Length: 100000\r\n\r\nthe first part")
+        ron.wait_until("both trials", lambda: len(self.upstream.requests) == asked + 2)
+        for _ in range(2):
+            self.assertEqual(self.post().status, 200)
+        self.assertEqual(self.state(), "closed")
+
     def test_few_failures_do_not_open_it(self):
         self.upstream.well = True
         for _ in range(6):
@@ -127,6 +140,80 @@ class Breaker(Upstreams):
         self.assertEqual(self.state(), "closed")  # 5 of 11
         self.refused(self.post(), 502, "UpstreamFail")
         self.assertEqual(self.state(), "open")  # 6 of 12
+
+
+class Hurry(Upstreams):
+    """Clients that ask for less time than an upstream has."""
+
+    def test_they_do_not_open_the_breaker_for_others(self):
+        def slow(peer, _):
+            time.sleep(0.05)
+            peer.answer(b"well")
+
+        upstream = Origin(x=slow)
+        self.addCleanup(upstream.close)
+        server = self.front([upstream], {"breaker.min_volume": 20, "upstream.eject_after": 5})
+        for _ in range(30):
+            response = self.ask(server, "GET", "/x", [("Request-Timeout", "0.005")])
+            self.assertEqual((response.status, response.code), (504, "Timeout"))
+        self.assertEqual(self.ask(server, "GET", "/x").body, b"well")
+        metrics = server.metrics()
+        self.assertEqual(metrics.value("breaker_state", target="x.0", state="open"), 0)
+        self.assertEqual(metrics.value("upstream_requests_total", upstream="x.0",
+                                       outcome="failed"), 0)
+
+    def test_an_upstream_that_hangs_for_all_its_time_is_to_blame(self):
+        upstream = Origin(x=lambda peer, _: not peer.ended(ron.REPLY_S))
+        self.addCleanup(upstream.close)
+        server = self.front([upstream], {"breaker.min_volume": 4, "upstream.deadline": "200ms"})
+        for _ in range(4):
+            self.refused(self.ask(server, "GET", "/x"), 504, "Timeout")
+        self.refused(self.ask(server, "GET", "/x"), 503, "BreakerOpen")
+
+
+class Slots(Upstreams):
+    """Of an upstream that does one request at a time, with two tenants."""
+
+    def test_nobody_waits_for_a_body_that_drips(self):
+        [upstream] = self.moody(True)
+        server = self.front([upstream], {"upstream.concurrency": 1, "upstream.deadline": "20s",
+                                         "read_timeout": "5m", "server.request_deadline": "5m"})
+        polite, dripping = (tenant(server, name) for name in ("polite", "dripping"))
+        self.assertEqual(self.ask(server, "GET", "/x", [polite]).status, 200)
+        seen = len(upstream.requests)
+        head = "%s /x HTTP/1.1\r\nHost: t\r\n" + "%s: %s\r\n" % dripping
+        drips = []
+        for method, framing in (("GET", "Content-Length: 1000"), ("POST", "Content-Length: 100000"),
+                                ("PUT", "Transfer-Encoding: chunked")) * 4:
+            connection = self.connect(server)
+            connection.send((head % method + framing + "\r\n\r\n").encode()
+                            + (b"1\r\nb\r\n" if "chunked" in framing else b"b"))
+            drips.append((connection, b"1\r\nb\r\n" if "chunked" in framing else b"b"))
+        ron.wait_until("the large ones", lambda: len(upstream.requests) == seen + 8)
+        for _ in range(10):
+            self.assertEqual(self.ask(server, "GET", "/x", [polite]).status, 200)
+            for connection, drip in drips:
+                connection.send(drip)
+        self.assertEqual(len(upstream.asked()), seen + 8 + 10, "a small one was sent unfinished")
+
+    def test_a_body_that_lost_its_slot_arrives_whole(self):
+        upstream = Origin(x=lambda peer, request: peer.answer(peer.read_body(request)[0]))
+        self.addCleanup(upstream.close)
+        server = self.front([upstream], {"upstream.concurrency": 1, "upstream.deadline": "20s"})
+        polite, slow = (tenant(server, name) for name in ("polite", "slow"))
+        self.assertEqual(self.ask(server, "GET", "/x", [polite]).status, 200)
+        body = bytes(range(256)) * 1000
+        connection = self.connect(server)
+        connection.send(b"POST /x HTTP/1.1\r\nHost: t\r\nContent-Length: %d\r\n%s: %s\r\n\r\n"
+                        % (len(body), slow[0].encode(), slow[1].encode()))
+        step = len(body) // 4
+        for at in range(0, len(body), step):
+            connection.send(body[at:at + step])
+            time.sleep(0.2)
+            if at + step < len(body):
+                self.assertEqual(self.ask(server, "GET", "/x", [polite]).status, 200)
+        response = connection.read_response()
+        self.assertEqual((response.status, response.body == body), (200, True))
 
 
 class Retries(Upstreams):
@@ -146,6 +233,15 @@ class Retries(Upstreams):
                 self.assertEqual(len(upstream.requests) - before, 3)
                 self.assertGreater(time.monotonic() - began, 0.02 + 0.04)
         self.assertEqual(self.retried(server), 6)
+
+    def test_a_stale_connection_costs_one_of_the_tries(self):
+        [upstream] = self.moody(True)
+        server = self.front([upstream], self.KEYS)
+        self.assertEqual(self.ask(server, "GET", "/x").status, 200)
+        upstream.well = False
+        before = len(upstream.requests)
+        self.refused(self.ask(server, "GET", "/x"), 502, "UpstreamFail")
+        self.assertEqual(len(upstream.requests) - before, 3)
 
     def test_writing_is_never_repeated(self):
         [upstream] = self.moody(False)

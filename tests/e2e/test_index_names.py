@@ -505,6 +505,17 @@ class Rights(Fresh):
                 self.assertIn(response.status, (401, 403), response.body)
         self.assertEqual(self.server.listed()[0], [])
 
+    def test_a_limit_holds_for_a_body_of_unknown_length(self):
+        body = json.dumps({"target": address_of(1)}).encode()
+        for limit, status in ((len(body) - 1, 403), (len(body), 201)):
+            auth = self.server.may("scope = index:write", f"max_bytes = {limit}")
+            with self.server.connect() as connection:
+                connection.send(ron.request("PUT", "/names/limited", [
+                    auth, ("Content-Type", "application/json"),
+                    ("Transfer-Encoding", "chunked")]))
+                connection.send(b"%x\r\n" % len(body) + body + b"\r\n0\r\n\r\n")
+                self.assertEqual(connection.read_response().status, status)
+
     def tenant(self, name, *scopes):
         scope = "scope = " + ",".join(scopes or ("index:write",))
         return (self.server.may(scope, "tenant = " + name),)

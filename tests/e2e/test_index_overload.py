@@ -126,7 +126,7 @@ class Flood(Case):
             self.assertEqual(each.ask("GET", "/resolve/docs").status, 200)
         with server.connect(source="127.0.0.9") as fifth:
             details = self.refused(fifth.read_response(), 429, "Busy")
-            self.assertEqual(details, {"max_conns_per_ip": "4"})
+            self.assertEqual(details, {"max_conns_per_ip": "4", "address": "127.0.0.9"})
             self.assertTrue(fifth.ends())
         self.assertEqual(mine[0].ask("GET", "/resolve/docs").status, 200)
         mine[3].close()

@@ -470,14 +470,99 @@ class WrongTurns(Case):
                 make(self.work / "t/bad")
                 errors = self.refused("put", "t", "--name", "wrong/t")
                 self.assertIn(why, errors)
-                self.assertIn("the name was left as it is: 1 entry was not stored", errors)
+                self.assertIn("nothing was sent and the name was left as it is: 1 entry cannot be in "
+                              "a tree (--allow-skipped leaves it out", errors)
         self.assertIn("nothing is named", self.refused("name", "get", "wrong/t"))
         os.mkfifo(self.work / "pipe")
         shutil.move(self.work / "pipe", self.work / "t/pipe")
         for each in list((self.work / "t").iterdir()):
             if each.name.startswith("bad"):
                 each.unlink()
-        self.put("t", "wrong/t", "--allow-skipped")
+        self.assertEqual(self.put("t", "wrong/t", "--allow-skipped")[2].split(", ")[-1], "1 skipped")
+
+    def grow(self):
+        """A tree with everything that a tree cannot hold, and what lies outside it."""
+        self.write("out/far.html", "far")
+        self.write("out/shared/a", "a")
+        os.symlink("a", self.work / "out/shared/inside")
+        os.symlink("../far.html", self.work / "out/shared/leaves")
+        for number in range(40):
+            self.write(f"t/f{number:02}", noise(5000, number))
+        os.symlink("f00", self.work / "t/kept")
+        os.symlink("../out/far.html", self.work / "t/page.html")
+        os.symlink(self.work / "out/shared", self.work / "t/shared")
+        os.mkfifo(self.work / "t/pipe")
+
+    def test_the_whole_tree_is_checked_before_anything_is_sent(self):
+        self.grow()
+        os.symlink("/nowhere/at/all", self.work / "t/z-dangling")
+        before = self.bodies()
+        errors = self.refused("put", "t", "--name", "checked/t")
+        for entry in ("page.html", "shared", "pipe", "z-dangling"):
+            self.assertIn(f"t/{entry}: ", errors)
+        self.assertEqual(errors.splitlines()[-1],
+                         "ron put: nothing was sent and the name was left as it is: 4 entries cannot be "
+                         "in a tree (--allow-skipped leaves them out, --follow stores what links outside "
+                         "lead to)")
+        self.assertEqual(self.bodies(), before)
+        self.assertIn("nothing is named", self.refused("name", "get", "checked/t"))
+        done = self.ron("put", "t", "--name", "checked/t", "--allow-skipped")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn(b"(40 files, ", done.stdout)
+        self.assertTrue(done.stdout.endswith(b" sent, 4 skipped)\n"), done)
+        said = done.stderr.decode().splitlines()
+        self.assertEqual(said[-1], "ron put: 4 entries were skipped")
+        self.assertEqual(len([line for line in said if ": skipped: " in line]), 4)
+        self.good("get", "checked/t", "-o", "copy")
+        self.assertEqual(len(look(self.work / "copy")), 41)
+
+    def test_a_long_list_of_what_is_skipped_is_cut(self):
+        self.write("t/a", "a")
+        for number in range(100):
+            os.symlink("/etc/passwd", self.work / f"t/link{number:03}")
+        errors = self.refused("put", "t", "--name", "cut/t").splitlines()
+        self.assertEqual(len(errors), 22)
+        self.assertIn("and 80 more like the above", errors[20])
+        self.assertIn("100 entries cannot be in a tree", errors[21])
+
+    def test_links_that_lead_outside_can_be_followed(self):
+        self.grow()
+        os.symlink("../t", self.work / "t/itself")
+        os.symlink("../..", self.work / "out/shared/above")
+        os.unlink(self.work / "t/pipe")
+        errors = self.refused("put", "t", "--name", "followed/t", "--follow")
+        for entry in ("t/itself", "t/shared/above/t"):
+            self.assertIn(f"ron put: {entry}: links lead back to a directory that this is in", errors)
+        os.unlink(self.work / "t/itself")
+        os.unlink(self.work / "out/shared/above")
+        self.assertEqual(self.put("t", "followed/t", "--follow")[2].split(",")[0], "43 files")
+        self.good("get", "followed/t", "-o", "copy")
+        copy = look(self.work / "copy")
+        self.assertEqual(copy["page.html"], ("file", b"far", False, None))
+        self.assertEqual(copy["shared/a"], ("file", b"a", False, None))
+        self.assertEqual(copy["shared/inside"][:2], ("link", "a"))
+        self.assertEqual(copy["shared/leaves"], ("file", b"far", False, None))
+        self.assertEqual(copy["kept"][:2], ("link", "f00"))
+        self.assertIn("text/html", self.good("ls", "followed/t", "--json"))
+        # Without a name there are no links in what is stored: all are followed.
+        self.assertEqual(len(self.good("put", "t", "--follow").splitlines()), 45)
+
+    def test_no_link_leads_to_the_keys_of_a_server(self):
+        keys = pathlib.Path(self.data) / "keys"
+        self.write("t/a", "a")
+        for target in (keys / "admin.token", next(keys.glob("*.key")), keys, pathlib.Path(self.data),
+                       pathlib.Path(self.data) / "storage"):
+            os.symlink(target, self.work / "t/link")
+            for flags in (["--follow"], ["--follow", "--allow-skipped"]):
+                errors = self.refused("put", "t", "--name", "secret/t", *flags)
+                self.assertIn("(NotAllowed", errors)
+                self.assertIn("1 entry cannot be stored", errors)
+            self.assertIn("(NotAllowed", self.refused("put", "t", "--follow", "--list", "list"))
+            os.unlink(self.work / "t/link")
+        shutil.copytree(keys, self.work / "beside")
+        os.symlink("../beside/admin.token", self.work / "t/link")
+        self.assertIn("admin token of a server", self.refused("put", "t", "--name", "secret/t", "--follow"))
+        self.assertIn("nothing is named", self.refused("name", "get", "secret/t"))
 
     def test_usage(self):
         self.write("a", "x")
@@ -606,10 +691,63 @@ class Hostile(Case):
         swapped = self.server.put(b"swapped")
         self.name_raw("hostile/part", self.store_manifest(
             [{"address": swapped, "length": 7, "path": part, "type": "a/b"}, self.file("file")]))
-        done = self.ron("get", "hostile/part", "-o", self.target)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("the name of an unfinished download", done.stderr.decode())
-        self.assertEqual(look(self.target), {"file": ("file", b"hostile", False, None)})
+        for _ in range(2):
+            self.good("get", "hostile/part", "-o", self.target)
+            self.assertEqual(look(self.target), {"file": ("file", b"hostile", False, None),
+                                                 part: ("file", b"swapped", False, None)})
+            (self.target / "file").unlink()
+
+    def test_entries_named_like_part_files_are_in_nobodys_way(self):
+        large = noise(5 * MIB)
+        address = self.server.upload(large)
+        part = f".file.{self.address[3:19]}.ron-part"
+        large_part = f".large.{address[3:19]}.ron-part"
+        entries = [{"link": "large", "path": part}, {"link": "file", "path": large_part},
+                   {"dir": True, "path": large_part.replace(".ron-part", ".1.ron-part")},
+                   self.file("file"),
+                   {"address": address, "length": len(large), "path": "large", "type": "a/b"}]
+        entries.sort(key=lambda each: each["path"].encode())
+        self.name_raw("hostile/parts", self.store_manifest(entries))
+        expected = {"file": ("file", b"hostile", False, None),
+                    "large": ("file", large, False, None),
+                    part: ("link", "large", None), large_part: ("link", "file", None),
+                    large_part.replace(".ron-part", ".1.ron-part"): ("dir", None)}
+        for _ in range(2):  # the second time the entries are there when the files are restored
+            self.good("get", "hostile/parts", "-o", self.target)
+            self.assertTrue(look(self.target) == expected)
+            (self.target / "file").unlink()
+            (self.target / "large").unlink()
+        # Without its tree, where it says nothing of the entries.
+        self.good("get", address, "-o", self.target / "large")
+        self.good("get", "hostile/parts", "-o", self.target)
+        self.assertTrue(look(self.target) == expected)
+        self.check_canary()
+
+    def test_what_interrupted_restores_have_left_is_removed(self):
+        self.name_raw("hostile/left", self.store_manifest([self.file("d/file"), self.file("file")]))
+        other = "0123456789abcdef"
+        own = {f".file.{other}.ron-part", f"d/.file.{other}.ron-part",
+               f"d/.file.{other}.3.ron-part"}
+        others = {f".nofile.{other}.ron-part", ".file.ron-part", f"e/.file.{other}.ron-part"}
+        for name in own | others:
+            (self.target / name).parent.mkdir(exist_ok=True)
+            (self.target / name).write_bytes(b"a beginning")
+        link = f".file.{other}.4.ron-part"
+        os.symlink(self.outside / "canary", self.target / link)
+        self.good("get", "hostile/left", "-o", self.target)
+        self.assertEqual(set(look(self.target)), {"d/file", "file", link} | others)
+        self.check_canary()
+
+    def test_a_part_file_with_other_bytes_is_begun_again(self):
+        large = noise(9 * MIB)
+        address = self.server.upload(large)
+        entry = {"address": address, "length": len(large), "path": "large", "type": "a/b"}
+        self.name_raw("hostile/spoilt", self.store_manifest([entry]))
+        part = self.target / f".large.{address[3:19]}.ron-part"
+        part.write_bytes(b"x" * (6 * MIB))
+        self.good("get", "hostile/spoilt", "-o", self.target)
+        self.assertTrue((self.target / "large").read_bytes() == large)
+        self.assertFalse(part.exists())
 
     def test_names_of_devices_and_cases_are_names(self):
         entries = [self.file(path) for path in

@@ -116,10 +116,10 @@ class Approvals(Case):
         self.assertEqual(server.head()["version"], 0)
         server = self.restart(server)
         self.assertIn(server.commit(proposal).status, (404, 409))
-        self.assertEqual(server.get("/registry/proposals"), {"proposals": []})
+        self.assertEqual(server.get("/registry/proposals"), {"proposals": [], "next": None})
 
     def test_many_may_wait_but_not_too_many(self):
-        server = self.start({"proposals.max_pending": 5})
+        server = self.start({"proposals.max_pending": 5, "proposals.max_pending_per_tenant": 5})
         kept = [server.propose(region(f"r{number}")) for number in range(5)]
         busy = self.moves(server, "busy_rejections_total", 1,
                           lambda: server.ask("POST", "/registry/proposals",
@@ -130,6 +130,129 @@ class Approvals(Case):
             server.approve(kept[0], signer)
         self.assertEqual(server.commit(kept[0]).status, 201)
         server.propose(region("x"))
+
+
+class Shares(Case):
+    """One tenant cannot keep the others from proposing, and nobody can keep a signer from being
+    revoked."""
+
+    def try_propose(self, server, change, *caveats):
+        return server.ask("POST", "/registry/proposals", {"change": change},
+                          auth=[server.may("scope = registry:propose", *caveats)])
+
+    def fill(self, server, *caveats, code="Quota"):
+        """How many are taken until the answer is that code."""
+        for taken in range(1000):
+            response = self.try_propose(server, region(f"r{taken}"), *caveats)
+            if response.status != 202:
+                self.refused(response, 429, code)
+                return taken
+        return self.fail("everything is taken")
+
+    def revocation(self, server):
+        return {"kind": "signers", "threshold": 2, "signers": [
+            *(signer.described() for signer in server.signers),
+            Signer(name="fourth").described()]}
+
+    def test_a_tenant_has_a_quarter(self):
+        server = self.start({"proposals.max_pending": 32})
+        self.assertEqual(self.fill(server, "tenant = mallory"), 8)
+        self.assertEqual(self.try_propose(server, region("x"), "tenant = acme").status, 202)
+        # A share is a tenant's, not a token's, and what is pending counts after a restart as well.
+        server = self.restart(server, sets={"proposals.max_pending": 32})
+        self.assertEqual(self.fill(server, "tenant = mallory", "method = POST"), 0)
+        self.assertEqual(self.try_propose(server, region("y"), "tenant = acme").status, 202)
+
+    def test_the_share_can_be_set(self):
+        server = self.start({"proposals.max_pending_per_tenant": 3})
+        self.assertEqual(self.fill(server, "tenant = mallory"), 3)
+        details = self.refused(self.try_propose(server, region("x"), "tenant = mallory"), 429,
+                               "Quota")
+        self.assertEqual((details["pending"], details["share"]), ("3", "3"))
+        self.assertEqual(self.fill(server), 3)
+
+    def test_signers_can_be_changed_when_all_else_is_full(self):
+        server = self.start({"proposals.max_pending": 8, "proposals.max_pending_per_tenant": 4})
+        for tenant in "ab":
+            self.assertEqual(self.fill(server, f"tenant = {tenant}",
+                                       code="Quota" if tenant == "a" else "Busy"), 4)
+        self.refused(self.try_propose(server, region("x"), "tenant = c"), 429, "Busy")
+        proposal = self.try_propose(server, self.revocation(server), "tenant = c")
+        self.assertEqual(proposal.status, 202, proposal.body)
+        for signer in server.signers:
+            answer = server.approve(proposal.json(), signer)
+            self.assertEqual(answer.status, 200)
+        self.assertEqual(server.commit(proposal.json()).status, 201)
+
+
+class Withdrawal(Case):
+    def withdraw(self, server, proposal, *caveats):
+        return server.ask("DELETE", "/registry/proposals/" + proposal["proposal"],
+                          auth=[server.may(*caveats)] if caveats else None)
+
+    def propose(self, server, tenant):
+        response = server.ask("POST", "/registry/proposals", {"change": region("x")},
+                              auth=[server.may("scope = registry:propose", f"tenant = {tenant}")])
+        self.assertEqual(response.status, 202)
+        return response.json()
+
+    def test_by_the_proposer(self):
+        server = self.start()
+        proposal, other = self.propose(server, "acme"), self.propose(server, "acme")
+        propose = "scope = registry:propose"
+        self.refused(self.withdraw(server, proposal, propose, "tenant = umbrella"), 403,
+                     "Forbidden")
+        self.refused(self.withdraw(server, proposal, propose), 403, "Forbidden")
+        for scope in ("registry:commit", "registry:approve"):
+            self.refused(self.withdraw(server, proposal, f"scope = {scope}", "tenant = acme"), 403,
+                         "Forbidden")
+        server.approve(proposal, server.signers[0])
+        for _ in range(2):
+            done = self.withdraw(server, proposal, propose, "tenant = acme")
+            self.assertEqual((done.status, done.body), (204, b""))
+        line = server.wait_log("withdrawn", proposal=proposal["proposal"])
+        self.assertEqual((line["by"], line["tenant"]), ("proposer", "acme"))
+        self.assertTrue(line["token"])
+        self.refused(server.approve(proposal, server.signers[1]), 409, "VersionSkew")
+        self.refused(server.commit(proposal), 409, "VersionSkew")
+        self.refused(server.ask("GET", "/registry/proposals/" + proposal["proposal"]), 404,
+                     "NotFound")
+        self.assertEqual([each["proposal"] for each in
+                          server.get("/registry/proposals")["proposals"]], [other["proposal"]])
+
+    def test_by_whoever_governs(self):
+        server = self.start()
+        proposal = self.propose(server, "acme")
+        self.assertEqual(self.withdraw(server, proposal, "scope = registry:govern").status, 204)
+        line = server.wait_log("withdrawn", proposal=proposal["proposal"])
+        self.assertEqual(line["by"], "govern")
+
+    def test_it_outlives_a_crash_and_is_answered_the_same(self):
+        server = self.start()
+        kept, gone = self.propose(server, "acme"), self.propose(server, "acme")
+        rights = ("scope = registry:propose", "tenant = acme")
+        self.assertEqual(self.withdraw(server, gone, *rights).status, 204)
+        server.close()  # SIGKILL
+        server = self.start()
+        self.assertEqual([each["proposal"] for each in
+                          server.get("/registry/proposals")["proposals"]], [kept["proposal"]])
+        self.assertEqual(self.withdraw(server, gone, *rights).status, 204)
+        self.refused(self.withdraw(server, gone, "scope = registry:propose",
+                                   "tenant = umbrella"), 403, "Forbidden")
+        self.refused(server.commit(gone), 409, "VersionSkew")
+        # The proposer of what was kept is known, too.
+        self.assertEqual(self.withdraw(server, kept, *rights).status, 204)
+
+    def test_what_cannot_be_withdrawn(self):
+        server = self.start()
+        head = server.agree(region("x"))
+        done = server.get(f"/registry/{head['version']}")["decoded"]["proposal"]
+        self.assertEqual(self.refused(self.withdraw(server, {"proposal": done}), 409,
+                                      "VersionSkew"), {"version": str(head["version"])})
+        for name in ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "x"):
+            self.refused(self.withdraw(server, {"proposal": name}), 404, "NotFound")
+        self.refused(server.ask("DELETE", "/registry/proposals/" + done, auth=()), 401,
+                     "Unauthorized")
 
 
 class Signers(Case):

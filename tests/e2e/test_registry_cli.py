@@ -187,6 +187,36 @@ class TheWayOfAChange(Case):
         self.assertIn("which proves nothing about whose log it is",
                       self.good("verify", "--proof", "1.proof"))
 
+    def test_a_proposal_is_shown_withdrawn_and_rejected(self):
+        identity = self.propose(EU)
+        shown = self.good("show", identity)
+        self.assertIn(f"proposal {identity}  update\n", shown)
+        self.assertIn('  + region/eu  {"id":"eu","type":"region"}\n', shown)
+        self.assertIn("0 of 2 approvals, waits for approvals", shown)
+        self.good("approve", identity, "--key", self.key("a"), "--yes")
+        self.assertRegex(self.good("show", identity), r"(?m)^approved by [0-9a-f]{16}  signer-a$")
+        self.assertEqual(json.loads(self.good("show", identity, "--json"))["proposal"], identity)
+        for _ in range(2):
+            self.assertEqual(self.good("withdraw", identity), f"proposal {identity} withdrawn\n")
+        self.assertIn("NotFound", self.refused("show", identity))
+        self.assertIn("was withdrawn", self.refused("commit", identity))
+        other = self.propose(US)
+        self.assertEqual(self.good("reject", other), f"proposal {other} rejected\n")
+        self.assertIn("nothing is proposed", self.good("proposals"))
+        for command in ("withdraw", "reject"):
+            self.refused(command, "nonsense", status=2)
+            self.assertIn("NotFound", self.refused(command, "01JD0W5QJ8S3Q2M0V6X9Y4Z7AB"))
+
+    def test_all_pages_of_proposals_are_listed(self):
+        identity = self.propose(EU)
+        one = json.loads(self.curl("/registry/proposals"))["proposals"][0]
+        # Whatever is asked for, this server says that there is more behind the same proposal.
+        with Liar({"proposals": [one], "next": identity}) as liar:
+            listed = self.good("proposals", "--url", liar.url)
+            self.assertEqual(listed.splitlines(), 2 * self.good("proposals").splitlines())
+            listed = json.loads(self.good("proposals", "--json", "--url", liar.url))
+            self.assertEqual(listed, {"proposals": [one, one]})
+
     def curl(self, path, *flags, status=(200, 201, 202)):
         done = subprocess.run(["curl", "-sS", "-w", "\n%{http_code}", "--max-time", "30", *flags,
                                self.url + path], capture_output=True, text=True, check=True,
@@ -194,6 +224,12 @@ class TheWayOfAChange(Case):
         body, code = done.stdout.rsplit("\n", 1)
         self.assertIn(int(code), status, body)
         return body
+
+    def test_a_hint_for_somebody_else_names_no_file_of_mine(self):
+        (self.home / "mine.token").write_text(self.server.token)
+        said = self.good("propose", "-", "--token", str(self.home / "mine.token"), given=json.dumps(EU))
+        self.assertIn(" --token FILE", said)
+        self.assertNotIn("mine.token", said)
 
     def test_the_same_with_curl_and_openssl_alone(self):
         bearer = ("-H", f"Authorization: Bearer {self.server.token}")

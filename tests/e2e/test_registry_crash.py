@@ -47,7 +47,8 @@ class Acknowledged:
 
 class Kills(Case):
     SETS = {"storage.segment_bytes": "64KiB", "storage.checkpoint_versions": 40,
-            "retention.keep_versions": 400, "verify.pause": "0s"}
+            "retention.keep_versions": 400, "verify.pause": "0s",
+            "proposals.max_pending_per_tenant": 512}
 
     def setUp(self):
         super().setUp()
@@ -99,8 +100,7 @@ class Kills(Case):
             self.known[version] = (entry["hash"], decoded["proposal"])
         for proposal, (version, digest) in self.told.commits.items():
             self.assertEqual(self.known.get(version), (digest, proposal), "a commit is lost")
-        pending = {each["proposal"]: each
-                   for each in server.get("/registry/proposals")["proposals"]}
+        pending = {each["proposal"]: each for each in server.pending()}
         for proposal in self.told.proposals:
             if proposal in by_proposal:
                 self.assertNotIn(proposal, pending)

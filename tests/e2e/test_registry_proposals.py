@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import tempfile
 import unittest
+import urllib.request
 
 import cbor
 import registry
@@ -60,7 +61,11 @@ class Writes(Case):
         self.assertEqual(pending["approvals"], [])
         self.assertEqual(pending["difference"], [
             {"what": "region/way", "before": None, "after": change["set"][0]}])
-        self.assertIn(pending, self.server.get("/registry/proposals")["proposals"])
+        listed = {each["proposal"]: each
+                  for each in self.server.get("/registry/proposals?limit=500")["proposals"]}
+        self.assertEqual(listed[proposal["proposal"]], {
+            key: value for key, value in pending.items()
+            if key not in ("payload", "payload_cbor", "difference")})
         early = self.server.commit(proposal)
         self.assertEqual(self.refused(early, 409, "QuorumFailed"), {"have": "0", "need": "2"})
         first, second, third = self.server.signers
@@ -258,6 +263,86 @@ class Writes(Case):
         signers = [registry.Signer(name=f"n{number}").described() for number in range(3)]
         change = {"kind": "genesis", "threshold": 2, "signers": signers}
         self.refused(self.post("/registry/proposals", {"change": change}), 403, "NotAllowed")
+
+
+def large(name):
+    """A change of about 200 KB."""
+    return {"kind": "update", "set": [
+        {"type": "region", "id": f"{name}-{number}", "title": "t" * 128} for number in range(1000)]}
+
+
+class Pages(Case):
+    """The list of what is pending comes in pages, without what is as large as a payload."""
+
+    def pages(self, server, limit):
+        pages, after = [], ""
+        while after is not None:
+            page = server.get(f"/registry/proposals?limit={limit}" +
+                              (f"&after={after}" if after else ""))
+            pages.append(page["proposals"])
+            after = page["next"]
+        return pages
+
+    def test_every_proposal_is_on_one_page(self):
+        server = self.start()
+        made = [server.propose(region(f"r{number}"))["proposal"] for number in range(7)]
+        for limit, sizes in ((3, [3, 3, 1]), (7, [7]), (1, [1] * 7), (100000, [7])):
+            with self.subTest(limit):
+                pages = self.pages(server, limit)
+                self.assertEqual([len(page) for page in pages], sizes)
+                self.assertEqual([each["proposal"] for page in pages for each in page], sorted(made))
+        self.assertEqual(len(server.get("/registry/proposals?after=")["proposals"]), 7)
+        self.assertEqual(server.get("/registry/proposals?after=" + max(made)),
+                         {"proposals": [], "next": None})
+        for wrong in ("limit=x", "limit=-1", "after=x", "after=" + made[0] + "0"):
+            self.refused(server.ask("GET", "/registry/proposals?" + wrong), 400, "Malformed")
+        # In CBOR, too.
+        response = server.ask("GET", "/registry/proposals?limit=2", headers=[ACCEPT_CBOR])
+        page = cbor.decode(response.body)
+        self.assertEqual((len(page["proposals"]), page["next"]), (2, sorted(made)[1]))
+
+    def test_a_page_is_small_however_large_the_payloads_are(self):
+        server = self.start()
+        made = [server.propose(large(f"r{number}")) for number in range(8)]
+        response = server.ask("GET", "/registry/proposals")
+        self.assertLess(len(response.body), 1 << 15)
+        for each in response.json()["proposals"]:
+            self.assertEqual(set(each) & {"payload", "payload_cbor", "difference"}, set())
+            self.assertGreater(each["payload_bytes"], 100000)
+        one = server.get("/registry/proposals/" + made[0]["proposal"])
+        self.assertEqual(len(one["difference"]), 1000)
+        self.assertEqual(one["payload"]["change"], large("r0"))
+
+    def read(self, server, path, *headers):
+        """Tag and body of an answer whose length nobody knows before its end."""
+        host, port = server.address
+        request = urllib.request.Request(f"http://{host}:{port}{path}", headers=dict(headers))
+        with urllib.request.urlopen(request, timeout=ron.REPLY_S) as response:
+            self.assertEqual(response.headers["Transfer-Encoding"], "chunked")
+            return response.headers["ETag"], response.read()
+
+    def test_a_large_state_is_the_same_in_pieces(self):
+        server = self.start()
+        for number in range(8):
+            server.agree(large(f"r{number}"))
+        ids = sorted(f"r{group}-{number}" for group in range(8) for number in range(1000))
+        _, body = self.read(server, "/registry/state")
+        state = json.loads(body)
+        self.assertEqual([each["id"] for each in state["descriptors"]], ids)
+        self.assertEqual(set(state), {"head", "log", "threshold", "signers", "revoked",
+                                      "descriptors"})
+        self.assertEqual(body.decode(), json.dumps(state, separators=(",", ":"),
+                                                   sort_keys=True) + "\n")
+        tag, body = self.read(server, "/registry/state", ACCEPT_CBOR)
+        self.assertEqual(cbor.decode(body), state)
+        self.assertEqual(cbor.encode(state), body)
+        self.assertEqual(len(server.get("/registry/state?version=2")["descriptors"]), 2000)
+        known = server.ask("GET", "/registry/state", headers=[ACCEPT_CBOR, ("If-None-Match", tag)])
+        self.assertEqual((known.status, known.body), (304, b""))
+        # What a change would remove is as much as it is.
+        gone = server.propose({"kind": "update", "remove": ["region/" + one for one in ids[:1000]]})
+        one = server.get("/registry/proposals/" + gone["proposal"])
+        self.assertEqual(len(one["difference"]), 1000)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import tempfile
 import time
 import unittest
 
+import registry
 import ron
 from registry import Case, region
 
@@ -129,6 +130,55 @@ class Stream(Case):
         streams[0].close()
         server.wait_metric("registry_streams", 2)
         with server.stream() as stream:
+            self.assertEqual(stream.status, 200)
+
+    def test_one_client_leaves_places_for_others(self):
+        """An address has its share; a Unix socket and other addresses are not told of it."""
+        server = self.start({"sse.max_streams": 8, "sse.max_streams_per_tenant": 2})
+        mine = [server.stream(source="127.0.0.1") for _ in range(2)]
+        for stream in mine:
+            self.addCleanup(stream.close)
+        refused = self.moves(server, "http_event_streams_refused_total", 1,
+                             lambda: server.stream(source="127.0.0.1"), full="share")
+        self.addCleanup(refused.close)
+        self.assertEqual(refused.status, 429)
+        self.assertIn(b"Retry-After: ", refused.head)
+        error = refused.body()["error"]
+        self.assertEqual(error["code"], "Busy")
+        self.assertEqual(error["details"]["share_of"], "address 127.0.0.1")
+        self.assertEqual(error["details"]["max_streams_per_tenant"], "2")
+        with server.stream(source="127.0.0.2") as stream:
+            self.assertEqual(stream.status, 200)
+        mine[0].close()
+        server.wait_metric("registry_streams", 1)
+        with server.stream(source="127.0.0.1") as stream:
+            self.assertEqual(stream.status, 200)
+
+    def test_a_tenant_has_its_share_from_every_address(self):
+        server = registry.Server(self.data, sets={"registry.sse.max_streams_per_tenant": 1,
+                                                  "auth.public_reads": "false"})
+        self.addCleanup(server.close)
+
+        def follow(tenant, source):
+            token = "Bearer " + ron.attenuate(server.token, f"tenant = {tenant}")
+            stream = server.stream(source=source, headers=[("Authorization", token)])
+            self.addCleanup(stream.close)
+            return stream
+
+        self.assertEqual(follow("a", "127.0.0.1").status, 200)
+        refused = follow("a", "127.0.0.2")
+        self.assertEqual(refused.status, 429)
+        self.assertEqual(refused.body()["error"]["details"]["share_of"], "tenant a")
+        self.assertEqual(follow("b", "127.0.0.1").status, 200)
+
+    def test_the_default_share_leaves_most_places(self):
+        server = self.start({"max_conns_per_ip": 1024})
+        streams = [server.stream(source="127.0.0.1") for _ in range(64)]
+        for stream in streams:
+            self.addCleanup(stream.close)
+        self.assertEqual({stream.status for stream in streams}, {200, 429})
+        self.assertLessEqual(sum(stream.status == 200 for stream in streams), 256 // 8)
+        with server.stream(source="127.0.0.2") as stream:
             self.assertEqual(stream.status, 200)
 
     def test_a_drain_ends_streams(self):

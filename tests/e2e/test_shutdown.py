@@ -2,14 +2,17 @@
 
 import collections
 import random
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 import unittest
 
+import edge
 import ron
 import storage
 
@@ -211,6 +214,51 @@ class OneSlowDownload(unittest.TestCase):
             self.reader.read_response()
         self.assertEqual(cut.exception.status, 200)  # with a length that was not reached
         self.assertGreater(self.server.logs()[-1]["aborted_tasks"], 0)
+
+
+@unittest.skipIf(ron.SANITIZED, "a sanitizer wants to be loaded first")
+class StuckJob(unittest.TestCase):
+    """A call in a thread of the blocking pool that never returns: here a name service that does not
+    answer, put in front of the system's."""
+
+    NAME_SERVICE = """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <netdb.h>
+        #include <string.h>
+        #include <unistd.h>
+        int getaddrinfo(const char* host, const char* service, const struct addrinfo* hints,
+                        struct addrinfo** found) {
+          while (host != NULL && strcmp(host, "stuck.example") == 0) pause();
+          int (*real)(const char*, const char*, const struct addrinfo*, struct addrinfo**) =
+              dlsym(RTLD_NEXT, "getaddrinfo");
+          return real(host, service, hints, found);
+        }
+    """
+
+    def test_the_process_ends_without_it_and_says_so(self):
+        compiler = shutil.which("cc") or shutil.which("clang-19")
+        if compiler is None:
+            self.skipTest("there is no C compiler")
+        home = tempfile.TemporaryDirectory(prefix="ron-e2e-stuck-")
+        self.addCleanup(home.cleanup)
+        library = home.name + "/name_service.so"
+        subprocess.run([compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", library, "-ldl"],
+                       input=self.NAME_SERVICE.encode(), check=True)
+        server = edge.Server(env={"LD_PRELOAD": library}, sets={
+            "edge.drain_deadline": "1s", "edge.origin": "http://stuck.example:80",
+            "edge.sites": edge.rows({"name": "s", "target": "web/site"})})
+        self.addCleanup(server.close)
+        signalled = time.monotonic()
+        server.signal(signal.SIGTERM)
+        self.assertEqual(server.wait_exit(), 1)
+        self.assertLess(time.monotonic() - signalled, 2 + 10 * ron.SLOW)
+        waiting, ends = server.logs()[-2:]
+        self.assertEqual(waiting["msg"], "waiting for blocking jobs")
+        self.assertEqual(ends["msg"], "blocking jobs do not end: the process ends without them")
+        self.assertEqual(ends["exit_code"], 1)
+        for line in (waiting, ends):
+            self.assertRegex(line["jobs"], r"\Aresolve_name \d")
 
 
 class UnderLoad(unittest.TestCase):

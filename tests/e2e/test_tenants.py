@@ -1,5 +1,6 @@
 """Objects that several tenants hold: nobody removes what another holds, in memory and on disk, over
-restarts, kills and a lost index; and what a capability with a limit may not do part by part."""
+restarts, kills and a lost index; what a capability with a limit may not do part by part; and that
+the tenant of a capability is fixed when it is minted."""
 
 import pathlib
 import shutil
@@ -9,7 +10,7 @@ import unittest
 import ron
 import storage
 
-LIMITED = "the capability allows smaller objects only"
+LIMITED = "the body is larger than the capability allows"
 
 
 def chunked(body):
@@ -230,6 +231,168 @@ class TenantsOnDisk(storage.OnDisk, Tenants):
         self.lose_index()
         for path in (shared, large):
             self.reads(path, 404)
+
+
+DELETES = "storage:write,storage:delete"
+REPLACED = ("the admin token was replaced: the one before was not for any tenant, or not of these "
+            "keys")
+
+
+class Minted(storage.OnDisk, unittest.TestCase):
+    """Tokens with a tenant, without one and for any; what their holders can make of them."""
+
+    def setUp(self):
+        super().setUp()
+        self.start()
+        self.keys = pathlib.Path(self.data) / "keys"
+
+    def start(self):
+        self.server = storage.Server(data=self.data, sets={
+            "storage.min_free_bytes": "1MiB", "storage.server.max_rps": 1000000})
+        self.addCleanup(self.server.close)
+
+    def mint(self, *flags, scope=DELETES):
+        code, out, err = ron.run_ron("token", "mint", "--keys", str(self.keys), "--scope", scope,
+                                     *flags)
+        self.assertEqual((code, err), (0, ""))
+        return out.strip()
+
+    def ask(self, token, method, path, body=None):
+        with self.server.connect() as connection:
+            return connection.ask(method, path, [("Authorization", "Bearer " + token)], body)
+
+    def stores(self, token, body):
+        path = "/o/" + ron.b3(body)
+        self.assertIn(self.ask(token, "PUT", path, body).status, (200, 201))
+        return path
+
+    def holders(self, path):
+        with self.server.connect_admin() as connection:
+            response = connection.ask("GET", "/admin/objects/" + path.removeprefix("/o/"),
+                                      [self.server.auth])
+        self.assertEqual(response.status, 200, response.body)
+        return response.json()["holders"]
+
+    def refuses(self, token, method, path, message, body=None):
+        response = self.ask(token, method, path, body)
+        self.assertEqual((response.status, response.code), (403, "Forbidden"), response.body)
+        self.assertIn(message, response.body.decode())
+
+    def test_a_tenant_added_later_opens_nothing(self):
+        acme = self.mint("--tenant", "acme")
+        path = self.stores(acme, b"acme's")
+        upload = self.ask(acme, "POST", "/uploads", b'{"length":3}').get("Location")
+        nobodys = self.mint()
+        self.assertEqual(self.ask(nobodys, "DELETE", path).status, 404)
+        self.assertEqual(self.ask(nobodys, "GET", upload).status, 404)
+        for token, why in ((nobodys, "minted without a tenant"),
+                           (self.mint("--tenant", "other"), "two different tenants"),
+                           (ron.mint_old(self.keys), "mint it again")):
+            forged = ron.attenuate(token, "tenant = acme")
+            for method, target in (("DELETE", path), ("GET", upload), ("DELETE", upload),
+                                   ("PUT", "/o/" + ron.b3(b"x"))):
+                self.refuses(forged, method, target, why, b"x" if method == "PUT" else None)
+            self.refuses(ron.attenuate(forged, "tenant = other"), "DELETE", path, why)
+        self.assertEqual(self.holders(path), ["acme"])
+        self.assertEqual(self.ask(acme, "GET", upload).status, 200)
+        again = ron.attenuate(acme, "tenant = acme")
+        self.assertEqual(self.ask(again, "DELETE", path).status, 204)
+
+    def test_a_token_for_any_tenant_takes_one_and_keeps_it(self):
+        path = self.stores(self.mint("--tenant", "acme"), b"acme's")
+        for operators in (self.mint("--any-tenant"),
+                          ron.attenuate(self.server.token, "scope = " + DELETES)):
+            self.assertEqual(self.ask(operators, "DELETE", path).status, 404, "for nobody yet")
+            other = ron.attenuate(operators, "tenant = other")
+            self.assertEqual(self.ask(other, "DELETE", path).status, 404)
+            self.refuses(ron.attenuate(other, "tenant = acme"), "DELETE", path, "two different")
+            acme = ron.attenuate(operators, "tenant = acme")
+            self.assertEqual(self.ask(acme, "DELETE", path).status, 204)
+            self.stores(acme, b"acme's")
+
+    def test_the_command_says_for_whom_a_token_is(self):
+        def tenant_of(token):
+            code, out, _ = ron.run_ron("token", "inspect", env={"RON_TOKEN": token})
+            self.assertEqual(code, 0)
+            return next(line[8:] for line in out.splitlines() if line.startswith("tenant: "))
+
+        def attenuate(token, *flags):
+            return ron.run_ron("token", "attenuate", *flags, env={"RON_TOKEN": token})
+
+        self.assertEqual(tenant_of(self.mint()), "none")
+        self.assertEqual(tenant_of(self.mint("--tenant", "acme")), "acme")
+        self.assertEqual(tenant_of(self.mint("--any-tenant")), "any (its holder may name one)")
+        self.assertEqual(tenant_of(self.server.token), "any (its holder may name one)")
+        self.assertEqual(tenant_of(ron.mint_old(self.keys)), "none")
+        code, out, _ = attenuate(self.server.token, "--tenant", "acme")
+        self.assertEqual((code, tenant_of(out.strip())), (0, "acme"))
+        for token in (self.mint(), self.mint("--tenant", "other"), out.strip(),
+                      ron.mint_old(self.keys)):
+            code, out, err = attenuate(token, "--tenant", "third")
+            self.assertEqual((code, out), (1, ""))
+            self.assertIn("tenant", err)
+        code, _, err = ron.run_ron("token", "mint", "--keys", str(self.keys), "--scope", DELETES,
+                                   "--any-tenant", "--tenant", "acme")
+        self.assertEqual(code, 2)
+        self.assertIn("--tenant", err)
+
+    def test_a_caveat_more_never_turns_a_refusal_into_a_success(self):
+        caveats = ("scope = storage:write", "scope = storage:delete", "scope = storage:admin",
+                   "tenant = acme", "tenant = other", "path_prefix = /o", "method = DELETE,PUT",
+                   "max_bytes = 2", "max_bytes = 100", "expires = 2999-01-01T00:00:00Z",
+                   "colour = blue")
+        scopes = "storage:write,storage:delete,storage:admin"
+        keeper = self.mint("--tenant", "acme", scope=scopes)
+        anyones = "/o/" + ron.b3(b"anyone's")
+        path = self.stores(keeper, b"kept for acme")
+        upload = self.ask(keeper, "POST", "/uploads", b'{"length":3}').get("Location")
+
+        def delete(token):
+            status = self.ask(token, "DELETE", path).status
+            if status == 204:
+                self.stores(keeper, b"kept for acme")
+            return status
+
+        def outcomes(token):
+            return (delete(token), self.ask(token, "GET", upload).status,
+                    self.ask(token, "PUT", anyones, b"anyone's").status)
+
+        for token, is_any in ((self.mint(scope=scopes), False), (keeper, False),
+                              (self.mint("--tenant", "other", scope=scopes), False),
+                              (self.mint("--any-tenant", scope=scopes), True),
+                              (ron.mint_old(self.keys), False)):
+            for first in (None, *caveats[:6]):
+                wide = ron.attenuate(token, first) if first else token
+                before = outcomes(wide)
+                may_name_one = is_any and not (first or "").startswith("tenant")
+                for more in caveats:
+                    if may_name_one and more.startswith("tenant"):
+                        continue
+                    after = outcomes(ron.attenuate(wide, more))
+                    for was, became in zip(before, after):
+                        if was >= 400:
+                            self.assertGreaterEqual(became, 400, (first, more, before, after))
+
+    def test_an_admin_token_of_an_older_version_is_replaced(self):
+        path = self.keys / "admin.token"
+        new = path.read_text()
+        self.assertEqual(len([line for line in self.server.logs() if line["msg"] == REPLACED]), 0)
+        old = ron.mint_old(self.keys)
+        self.assertEqual(self.server.stop(), 0)
+        for before in (old, ron.attenuate(new.strip(), "tenant = acme")):
+            path.write_text(before + "\n")
+            self.start()
+            self.server.wait_log(REPLACED, path=str(path))
+            after = path.read_text().strip()
+            self.assertNotEqual(after, before)
+            self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+            acme = ron.attenuate(after, "scope = " + DELETES, "tenant = acme")
+            self.assertEqual(self.ask(acme, "DELETE", self.stores(acme, b"upgraded")).status, 204)
+            self.assertEqual(self.server.stop(), 0)
+        self.start()
+        self.assertEqual(path.read_text().strip(), after, "that one stays")
+        # Copies of the old one go on as far as no tenant is named.
+        self.stores(old, b"by a copy of the old one")
 
 
 if __name__ == "__main__":

@@ -165,7 +165,7 @@ class Certificates(Directory):
         again = run(*connect, "-sess_in", str(session), input=request)
         self.assertIn(b"Reused, TLSv1.3", again.stdout)
         plain = curl(f"http://127.0.0.1:{port}/healthz")
-        self.assertNotEqual(plain.returncode, 0)
+        self.assertIn(b"this port speaks TLS: use https://", plain.stdout)
         self.assertGreaterEqual(server.metrics().value("rejected_total", reason="tls"), 2)
 
     def test_a_key_that_others_may_read_is_refused(self):

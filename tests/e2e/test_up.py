@@ -7,6 +7,7 @@ import tempfile
 import time
 import unittest
 
+import registry
 import ron
 import storage
 
@@ -35,6 +36,57 @@ class Up(unittest.TestCase):
             response = connection.ask("GET", path)
             self.assertEqual(response.status, 200)
             return response.json()
+
+
+class Bodies(Up):
+    """What a capability's max_bytes is for: a body of more bytes goes nowhere."""
+
+    PUBLIC = (("POST", "/o"), ("PUT", "/o/" + ron.b3(b"12345")), ("POST", "/uploads"),
+              ("PUT", "/names/docs"), ("POST", "/registry/proposals"),
+              ("POST", "/registry/supersede"), ("POST", "/registry/approvals/x"))
+    ADMIN = (("POST", "/admin/snapshot"), ("POST", "/admin/pin"), ("POST", "/admin/reindex"),
+             ("POST", "/admin/packs"), ("POST", "/admin/sites"), ("POST", "/admin/purge"))
+
+    def test_every_service_holds_them_to_the_capability(self):
+        server = self.start()
+        token = "Bearer " + ron.attenuate(server.token, "max_bytes = 4")
+        for framing, body in (("chunks", b"2\r\n12\r\n3\r\n345\r\n0\r\n\r\n"),
+                              ("a chunk", b"5\r\n12345\r\n0\r\n\r\n")):
+            for connect, routes in ((server.connect, self.PUBLIC),
+                                    (server.connect_admin, self.ADMIN)):
+                for method, path in routes:
+                    with self.subTest(framing, path=path), connect() as connection:
+                        connection.send(ron.request(method, path, [
+                            ("Authorization", token), ("Transfer-Encoding", "chunked")]) + body)
+                        response = connection.read_response()
+                        self.assertEqual((response.status, response.code), (403, "Forbidden"),
+                                         response.body)
+                        self.assertEqual(response.json()["error"]["details"], {"max_bytes": "4"})
+
+
+class Streams(Up):
+    def test_a_client_has_its_share_of_the_registrys_stream(self):
+        """The registry is told by the gateway whom a stream counts for."""
+        server = self.start(sets={"storage.min_free_bytes": "1MiB",
+                                  "registry.sse.max_streams_per_tenant": 2})
+
+        def follow(source="127.0.0.1", **more):
+            stream = registry.Stream(server.address, source=source, **more)
+            self.addCleanup(stream.close)
+            return stream
+
+        self.assertEqual([follow().status for _ in range(2)], [200, 200])
+        refused = follow()
+        self.assertEqual(refused.status, 429)
+        self.assertIn(b"Retry-After: ", refused.head)
+        self.assertEqual(refused.body()["error"]["details"]["share_of"], "address 127.0.0.1")
+        self.assertEqual(follow("127.0.0.2").status, 200)
+        token = "Bearer " + ron.attenuate(server.token, "tenant = a")
+        for source in ("127.0.0.1", "127.0.0.2"):
+            self.assertEqual(follow(source, headers=[("Authorization", token)]).status, 200)
+        refused = follow(headers=[("Authorization", token)])
+        self.assertEqual(refused.status, 429)
+        self.assertEqual(refused.body()["error"]["details"]["share_of"], "tenant a")
 
 
 class Start(Up):
@@ -200,6 +252,35 @@ class Objects(Up):
         code, out, error = ron.run_ron(*arguments, "--url", url, "--data", str(self.data))
         self.assertEqual(code, 0, error)
         return out
+
+    def test_nobody_waits_for_an_upload_that_drips(self):
+        server = self.start(sets={"storage.min_free_bytes": "1MiB", "safety.danger_ok": "true",
+                                  "gateway.upstream.concurrency": "1",
+                                  "gateway.upstream.deadline": "20s", "gateway.read_timeout": "5m",
+                                  "gateway.server.request_deadline": "5m"})
+
+        def tenant(name):
+            return "Authorization", "Bearer " + ron.attenuate(server.token, f"tenant = {name}")
+
+        def put(body):
+            return ron.request("PUT", "/o/" + ron.b3(body), [tenant("dripping")], body)
+
+        server.put(b"polite")
+        drips = []
+        for number in range(4):
+            body = bytes([number]) * 200_000
+            connection = server.connect()
+            self.addCleanup(connection.close)
+            connection.send(put(body)[:-1])
+            drips.append((connection, body))
+        time.sleep(0.3)  # what was sent has arrived, and its requests have asked for their turns
+        for _ in range(10):
+            with server.connect() as connection:
+                response = connection.ask("GET", "/o/" + ron.b3(b"polite"), [tenant("polite")])
+                self.assertEqual((response.status, response.body), (200, b"polite"))
+        for connection, body in drips:
+            connection.send(body[-1:])
+            self.assertIn(connection.read_response().status, (200, 201))
 
     def test_put_and_get_through_it(self):
         server = self.start()

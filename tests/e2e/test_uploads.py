@@ -139,6 +139,26 @@ class Uploads(unittest.TestCase):
         self.assertEqual(self.ask("GET", f"/uploads/{upload}").json()["arrived"], [[0, 5]])
         self.assertEqual(self.commit(upload).json()["address"], ron.b3(data))
 
+    def test_what_has_arrived_is_told_in_pages(self):
+        data = random.Random(8).randbytes(9 * PART)
+        upload = self.begin(len(data))
+        parts = self.parts(data)
+        for number in (0, 2, 3, 5, 7):
+            self.put_part(upload, number, parts[number])
+        ranges = [[0, 0], [2, 3], [5, 5], [7, 7]]
+        whole = self.ask("GET", f"/uploads/{upload}").json()
+        self.assertEqual(whole["arrived"], ranges)
+        self.assertNotIn("next", whole)
+        found, after = [], ""
+        for _ in range(2):
+            page = self.ask("GET", f"/uploads/{upload}?limit=2{after}").json()
+            self.assertEqual(len(page["arrived"]), 2)
+            found += page["arrived"]
+            after = f"&after={page.get('next')}"
+        self.assertEqual(found, ranges)
+        self.assertNotIn("next", page)
+        self.refused(self.ask("GET", f"/uploads/{upload}?limit=x"), 400, "Malformed")
+
     def test_another_address_is_refused_and_nothing_is_published(self):
         data = random.Random(9).randbytes(PART + 9)
         wrong = "b3:" + "0" * 64

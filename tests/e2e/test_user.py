@@ -308,6 +308,39 @@ class Servers(Case):
         self.assertEqual((done.returncode, done.stdout), (1, b""))
         self.assertIn(b"--admin-url", done.stderr)
 
+    def test_a_port_in_use_is_one_line_and_leaves_nothing_behind(self):
+        self.server = self.start()
+        taken = "%s:%d" % self.server.address
+        for flags, key in ((("--bind", taken, "--admin", "127.0.0.1:0"), "bind"),
+                           (("--bind", "127.0.0.1:0", "--admin", taken), "admin")):
+            done = self.ron("up", *flags, "--data", "new")
+            self.assertEqual((done.returncode, done.stdout), (1, b""))
+            self.assertEqual(done.stderr.decode(), f"ron: gateway.{key}: cannot listen on {taken}: Address "
+                             f"already in use; stop what listens there, or set another address with --{key}\n")
+            self.assertFalse((self.work / "new").exists())
+
+    def test_tls_that_does_not_work_out_says_what_to_do(self):
+        certificate = ron.Certificate(self.home)
+        self.server = self.start(tls=certificate)
+        port = self.server.address[1]
+        self.write("a", b"a")
+        done = self.ron("put", "a", url=f"https://localhost:{port}")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr.decode(), r"self-signed certificate \(UpstreamFail\); --ca FILE or "
+                                               r"RON_CA_FILE names the certificates to trust\n\Z")
+        done = self.ron("put", "a", url=f"http://localhost:{port}")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"this port speaks TLS: use https:// instead of http://", done.stderr)
+        with ron.Connection(self.server.address) as plain:
+            answer = plain.ask("GET", "/healthz")
+            self.assertEqual((answer.status, answer.code), (400, "Malformed"))
+            self.assertTrue(answer.closes)
+
+    def test_a_name_is_no_address_to_remove(self):
+        done = self.ron("rm", "docs/site", url="http://127.0.0.1:1")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"ron name rm NAME removes a name", done.stderr)
+
     def test_listening_on_all_addresses_is_warned_of(self):
         server = self.start(bind="0.0.0.0:0")
         warning = server.wait_log(
@@ -404,6 +437,18 @@ class Doctor(Case):
     def test_the_deny_list_and_the_token_file(self):
         self.assertRegex(self.failures("--set", "auth.deny=x")[0], "auth.deny: 'x'")
         self.assertRegex(self.failures("--token-out", "none/token")[0], "--token-out: 'none/token'")
+
+    def test_there_is_one_sum_of_memory_and_its_parts_only_if_asked_for(self):
+        code, findings = self.doctor()
+        self.assertEqual(code, 0, findings)
+        memory = [line for line in findings.splitlines() if line.split()[1] == "memory"]
+        self.assertEqual(len(memory), 1, findings)
+        self.assertIn("if every limit is reached at once; there are", memory[0])
+        _, all_of_it = self.doctor("-v")
+        self.assertIn("bodies (gateway.server.max_inflight", all_of_it)
+        self.assertNotIn("bodies (storage.server.max_inflight", all_of_it)
+        _, alone = self.doctor("storage", "-v")
+        self.assertIn("bodies (storage.server.max_inflight", alone)
 
     def test_flags_of_the_service_are_taken(self):
         code, findings = self.doctor("--amnesia", "--cores", "1", "--log-level", "warn")

@@ -19,8 +19,8 @@ COMMANDS = ("config", "diff", "doctor", "edge", "gateway", "get", "help", "index
 PACK = ("add", "convert", "info", "ls", "rm", "tile", "verify")
 SITE = ("add", "ls", "rm")
 NAME = ("get", "history", "ls", "rm", "set")
-REGISTRY = ("approve", "commit", "head", "init", "log", "proof", "proposals", "propose", "show", "state",
-            "supersede", "verify")
+REGISTRY = ("approve", "commit", "head", "init", "log", "proof", "proposals", "propose", "reject", "show", "state",
+            "supersede", "verify", "withdraw")
 
 
 class Commands(unittest.TestCase):
@@ -204,7 +204,7 @@ class Commands(unittest.TestCase):
         self.run_ron("key", "gen", "--keys", "keys")
         done = self.run_ron("doctor", *free, "--set", "storage.amnesia=true", "--set",
                             "auth.keys_dir=keys", "--set", "storage.server.max_inflight=1",
-                            "--set", "storage.max_conns=8")
+                            "--set", "storage.max_conns=8", "-v")
         self.assertEqual(done.returncode, 0, done)
         for line in done.stdout.strip().split("\n"):
             self.assertRegex(line, r"\A(ok  |warn)  ")
@@ -243,7 +243,7 @@ class Commands(unittest.TestCase):
                       self.refused(2, "registry", "commit", "nonsense"))
         self.write("body.json", "{nonsense")
         self.assertIn("'body.json' is no JSON document", self.refused(1, "registry", "propose", "body.json"))
-        self.assertIn("say a version or type/id", self.refused(2, "registry", "show", "nonsense"))
+        self.assertIn("say a version, a proposal's id or type/id", self.refused(2, "registry", "show", "nonsense"))
         self.assertIn("there is no log", self.run_ron("registry", "verify", "--data", ".").stderr)
         self.assertIn("--vkey: ", self.refused(2, "registry", "verify", "--vkey", "nonsense"))
 

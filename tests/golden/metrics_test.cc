@@ -23,7 +23,9 @@ using Names = std::set<std::string_view>;
 
 // Appear with their first count, or only where storage has an index to tell, or the index a DHT to
 // ask.
-const Names kOnFirstUse = {"http_requests_total",
+const Names kOnFirstUse = {"blocking_jobs_left_total",
+                           "blocking_jobs_overdue",
+                           "http_requests_total",
                            "storage_reload_fail_total",
                            "registry_reload_fail_total",
                            "index_reload_fail_total",

@@ -128,7 +128,7 @@ class Tokens(unittest.TestCase):
         self.assertEqual(status, 0, shown)
         lines = shown.split("\n")
         self.assertEqual(lines[0], "ron")
-        self.assertTrue(lines[1].startswith(f"v1:{key_id}:"))
+        self.assertRegex(lines[1], f"^v2:{key_id}:[0-9a-f]{{32}}:tenant=acme$")
         self.assertEqual(lines[2:], ["scope = storage:write", "tenant = acme", "max_bytes = 65536"])
 
     def test_the_server_takes_a_token_the_client_narrowed(self):
@@ -146,9 +146,19 @@ class Tokens(unittest.TestCase):
         self.assertEqual(server.ask("DELETE", address, narrower), (403, "Forbidden"))
         self.assertEqual(server.ask("DELETE", address, token), (404, "NotFound"))
 
+    def test_a_tenant_the_client_adds_is_refused_unless_the_token_is_for_any(self):
+        _, _, secret = self.key_files()[0]
+        server = self.start()
+        for flags, answer in (((), (403, "Forbidden")), (("--tenant", "other"), (403, "Forbidden")),
+                              (("--tenant", "acme"), (201, None)), (("--any-tenant",), (200, None))):
+            token = self.mint("--scope", "storage:write", *flags)
+            status, named = node("attenuate", secret, token, "tenant = acme")
+            self.assertEqual(status, 0, named)
+            self.assertEqual(server.put(named), answer, flags)
+
     def test_the_server_takes_a_token_the_client_minted(self):
         _, key_id, secret = self.key_files()[0]
-        identifier = f"v1:{key_id}:{'ab' * 16}"
+        identifier = f"v2:{key_id}:{'ab' * 16}:none"
         status, token = node("mint", secret, identifier, "ron", "scope = storage:write")
         self.assertEqual(status, 0, token)
         self.assertIn("token: " + "ab" * 16, self.inspect(token))

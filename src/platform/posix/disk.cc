@@ -18,6 +18,10 @@ namespace ron::platform::posix {
 namespace {
 
 constexpr std::uint64_t kLargestOffset = INT64_MAX;
+// One operation of a file each, bounded by its buffers. It is done whole, whoever asks to stop.
+constexpr BlockingKind kFileTransfer{"file_transfer", std::chrono::seconds(30)};
+// One or a few system calls about a name.
+constexpr BlockingKind kFileName{"file_name", std::chrono::seconds(30)};
 
 std::unexpected<base::Error> failed(std::string_view what, std::string_view path, int error) {
   return base::fail(disk_error(what, path, error));
@@ -60,7 +64,7 @@ FileDone perform_blocking(FileOp& op) {
 
 // Runs a call that returns an errno on the pool; a stuck pool is EAGAIN.
 Task<int> on_pool(BlockingPool* pool, std::move_only_function<int()> call) {
-  base::Result<int> done = co_await pool->run(std::move(call));
+  base::Result<int> done = co_await pool->run(kFileName, std::move(call));
   co_return done ? *done : EAGAIN;
 }
 
@@ -222,8 +226,8 @@ Task<FileDone> PosixDisk::perform(std::unique_ptr<FileOp> op) {
     }
   }
   // Without a ring, or with one that has all it may have in flight.
-  base::Result<FileDone> done =
-      co_await pool_.run([work = std::move(op)]() mutable { return perform_blocking(*work); });
+  base::Result<FileDone> done = co_await pool_.run(
+      kFileTransfer, [work = std::move(op)]() mutable { return perform_blocking(*work); });
   co_return done ? std::move(*done) : FileDone{EAGAIN, {}};
 }
 
@@ -234,7 +238,7 @@ Task<base::Result<std::unique_ptr<File>>> PosixDisk::open(std::string path, Open
     bool direct = false;
     Descriptor file;
   };
-  base::Result<std::shared_ptr<Handed>> opened = co_await pool_.run([path, options] {
+  base::Result<std::shared_ptr<Handed>> opened = co_await pool_.run(kFileName, [path, options] {
     const names::Opened result = names::open(path, options);
     return std::shared_ptr<Handed>(new Handed{result.error, result.direct, Descriptor(result.fd)});
   });

@@ -6,12 +6,14 @@
 //
 // Make it on the main thread before any other thread exists: signals are blocked first and all
 // threads inherit that. From then on the process makes files that only its user can read. One run
-// per host. Every task must be gone when run() returns or, at the
-// latest, when the host is destroyed.
+// per host. Every task must be gone when run() returns or, at the latest, when the host is
+// destroyed. Destroying it waits for the jobs of the blocking pool without a bound: whoever wants
+// one closes the pool first.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "platform/host.h"
@@ -52,6 +54,13 @@ class PosixHost {
   void run(Job& main_job);
   // Any thread. The loops end after their current turn.
   void stop() noexcept;
+
+  // ThreadPool::close() of the blocking pool, once run() has returned.
+  std::vector<RunningJob> close_blocking(std::optional<base::Duration> patience) {
+    return blocking_.close(patience);
+  }
+  // What the blocking pool is at. Any thread.
+  [[nodiscard]] std::vector<RunningJob> running_jobs() const { return blocking_.running(); }
 
  private:
   void pin_to(std::size_t core) const noexcept;

@@ -109,8 +109,10 @@ TEST(PosixHost, RandomAndClocksAreReal) {
   EXPECT_GT(host.clock.unix_ms(), 1'700'000'000'000);
 }
 
+constexpr BlockingKind kTestWork{"test_work", kCallersBudget};
+
 Task<void> answer(BlockingPool* pool, int* out) {
-  base::Result<int> result = co_await pool->run([] { return 42; });
+  base::Result<int> result = co_await pool->run(kTestWork, [] { return 42; });
   *out = result.value_or(-1);
 }
 
@@ -122,7 +124,7 @@ TEST(ThreadPool, RunsWorkAndResumesHere) {
 }
 
 Task<void> hold(BlockingPool* pool, std::latch* begun, std::latch* release) {
-  co_await pool->run([begun, release] {
+  co_await pool->run(kTestWork, [begun, release] {
     begun->count_down();
     release->wait();
     return 0;
@@ -130,7 +132,7 @@ Task<void> hold(BlockingPool* pool, std::latch* begun, std::latch* release) {
 }
 
 Task<void> note_turn(BlockingPool* pool, int number, std::vector<int>* order) {
-  const base::Result<int> ran = co_await pool->run([number, order] {
+  const base::Result<int> ran = co_await pool->run(kTestWork, [number, order] {
     order->push_back(number);  // one thread: the latch orders it with the test
     return number;
   });
@@ -203,7 +205,7 @@ TEST(ThreadPool, CallersOfSeveralCoresStandInOneLine) {
 
 Task<void> count_one(BlockingPool* pool, int* begun, std::atomic<int>* ran) {
   ++*begun;
-  co_await pool->run([ran] { return ++*ran; });
+  co_await pool->run(kTestWork, [ran] { return ++*ran; });
 }
 
 Task<void> abort_many(BlockingPool* pool, int* begun, std::atomic<int>* ran) {
@@ -221,6 +223,82 @@ TEST(ThreadPool, AnAbortedCallersWorkStillRuns) {
   EXPECT_TRUE(run_task(machine, abort_many(&machine.host().blocking, &begun, &ran)));
   EXPECT_GT(begun, 100);
   EXPECT_EQ(ran, begun);
+}
+
+// Work that runs until it is asked to stop.
+Task<void> obey(BlockingPool* pool, BlockingKind kind, std::latch* begun,
+                std::shared_ptr<std::atomic<base::StopCause>> heard) {
+  co_await pool->run(kind, [begun, heard](const base::StopToken& stop) {
+    begun->count_down();
+    while (!stop.requested()) std::this_thread::yield();
+    heard->store(stop.cause());
+    return 0;
+  });
+}
+
+Task<void> leave_when(std::latch* begun, std::unique_ptr<Root>* caller) {
+  begun->wait();
+  caller->reset();
+  co_return;
+}
+
+TEST(ThreadPool, AsksTheWorkOfACallerThatLeftToStop) {
+  const auto heard = std::make_shared<std::atomic<base::StopCause>>(base::StopCause::None);
+  std::latch begun(1);
+  {
+    PosixHost machine;
+    BlockingPool& pool = machine.host().blocking;
+    auto caller =
+        std::make_unique<Root>(*machine.host().cores[0], obey(&pool, kTestWork, &begun, heard));
+    EXPECT_TRUE(run_task(machine, leave_when(&begun, &caller)));
+  }
+  EXPECT_EQ(*heard, base::StopCause::Abandoned);
+}
+
+TEST(ThreadPool, AsksWorkToStopOnceItsBudgetIsSpent) {
+  PosixHost machine;
+  const auto heard = std::make_shared<std::atomic<base::StopCause>>(base::StopCause::None);
+  std::latch begun(1);
+  EXPECT_TRUE(
+      run_task(machine, obey(&machine.host().blocking, {"short_work", 1ms}, &begun, heard)));
+  EXPECT_EQ(*heard, base::StopCause::Overdue);
+}
+
+Task<void> wait_for(std::latch* begun) {
+  begun->wait();
+  co_return;
+}
+
+TEST(ThreadPool, ClosingItAsksWorkToStopAndWaitsForIt) {
+  PosixHost machine;
+  const auto heard = std::make_shared<std::atomic<base::StopCause>>(base::StopCause::None);
+  std::latch begun(1);
+  // The caller never leaves: nobody but the pool asks.
+  const Root caller(*machine.host().cores[0],
+                    obey(&machine.host().blocking, kTestWork, &begun, heard));
+  EXPECT_TRUE(run_task(machine, wait_for(&begun)));
+  EXPECT_TRUE(machine.close_blocking(std::nullopt).empty());
+  EXPECT_EQ(*heard, base::StopCause::Ending);
+}
+
+// Work that looks at no token holds nobody up for longer than he wants to wait.
+TEST(ThreadPool, ClosingItNamesTheWorkThatDoesNotStop) {
+  PosixHost machine({.blocking_threads = 1});
+  BlockingPool& pool = machine.host().blocking;
+  std::latch begun(1);
+  std::latch release(1);
+  std::vector<int> order;
+  const Root stuck(*machine.host().cores[0], hold(&pool, &begun, &release));
+  const Root queued(*machine.host().cores[0], note_turn(&pool, 1, &order));
+  EXPECT_TRUE(run_task(machine, wait_for(&begun)));
+  EXPECT_EQ(machine.running_jobs().size(), 1U);
+  const std::vector<RunningJob> left = machine.close_blocking(0ms);
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(left[0].name, "test_work");
+  EXPECT_FALSE(left[0].is_overdue());
+  release.count_down();
+  EXPECT_TRUE(machine.close_blocking(std::nullopt).empty());
+  EXPECT_TRUE(order.empty()) << "queued work began although the pool was closed";
 }
 
 class PosixDiskTest : public testing::TestWithParam<DiskEngine> {

@@ -151,6 +151,11 @@ base::Result<FileFacts> target_facts(const std::string& path) {
   return FileFacts{kind_of(status.st_mode), stamp_of(status), is_executable(status)};
 }
 
+base::Result<void> check_readable(const std::string& path) {
+  if (faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0) return failed("cannot read", path);
+  return {};
+}
+
 base::Result<std::string> read_link(const std::string& path) {
   std::array<char, PATH_MAX> target{};
   const ssize_t size = readlink(path.c_str(), target.data(), target.size());
@@ -302,6 +307,14 @@ base::Result<void> check_replaceable_at(int directory, const std::string& name,
         "file of its own");
   }
   return {};
+}
+
+bool may_be_draft(const std::string& path) noexcept { return may_be_draft_at(AT_FDCWD, path); }
+
+bool may_be_draft_at(int directory, const std::string& name) noexcept {
+  struct stat status{};
+  if (fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT;
+  return S_ISREG(status.st_mode) && status.st_nlink == 1 && status.st_uid == geteuid();
 }
 
 base::Result<void> publish_file(const std::string& draft, const std::string& path, unsigned mode) {

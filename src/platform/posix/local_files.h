@@ -35,6 +35,8 @@ struct FileFacts {
 base::Result<FileFacts> file_facts(const std::string& path);
 // Of what the link leads to.
 base::Result<FileFacts> target_facts(const std::string& path);
+// Whether this process may read the file, which is not opened.
+base::Result<void> check_readable(const std::string& path);
 // Where the link at `path` leads, as it says itself.
 base::Result<std::string> read_link(const std::string& path);
 // Absolute, without links; the file must be there.
@@ -103,6 +105,11 @@ base::Result<void> check_replaceable(const std::string& path, bool force);
 // The same of a name in an open directory; `shown` is for the error.
 base::Result<void> check_replaceable_at(int directory, const std::string& name,
                                         std::string_view shown, bool force);
+// Whether a file that is not finished may have this name: nothing is there, or a regular file of
+// ours without other names, which an earlier run has left. What is written to such a file goes
+// nowhere else.
+[[nodiscard]] bool may_be_draft(const std::string& path) noexcept;
+[[nodiscard]] bool may_be_draft_at(int directory, const std::string& name) noexcept;
 // Gives a finished file its name. A regular file that has it is replaced and leaves its permissions
 // and, where that is allowed, its owner; otherwise the mode is `mode`.
 base::Result<void> publish_file(const std::string& draft, const std::string& path, unsigned mode);

@@ -51,6 +51,11 @@ TEST_F(LocalFiles, DoesNotLoadThroughALink) {
   EXPECT_EQ(*real_path(path("link")), *real_path(path("f")));
 }
 
+TEST_F(LocalFiles, SaysWhetherAFileCanBeRead) {
+  EXPECT_TRUE(check_readable(write("f", "1")));
+  EXPECT_FALSE(check_readable(path("none")));
+}
+
 TEST_F(LocalFiles, ListsNamesInOrderWithTheirKinds) {
   write("b", "");
   std::filesystem::create_directory(path("a"));

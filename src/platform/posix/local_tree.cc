@@ -3,8 +3,11 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <memory>
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,10 +70,14 @@ bool leads_to(int directory, const std::string& name, const std::string& target)
   return size >= 0 && std::string_view(found.data(), static_cast<std::size_t>(size)) == target;
 }
 
-// Under the first name that is free: whatever has another belongs to somebody. None with errno set.
-std::optional<std::string> make_draft_link(int directory, const std::string& target) {
+// Under the first name that is free: whatever has another belongs to somebody, or will. None with
+// errno set.
+std::optional<std::string> make_draft_link(int directory, const std::string& target,
+                                           const std::string& shown_directory,
+                                           const LocalTree::Taken& taken) {
   for (unsigned number = 0;; ++number) {
     std::string name = ".ron-link-" + std::to_string(number);
+    if (taken && taken(shown_directory + name)) continue;
     if (symlinkat(target.c_str(), directory, name.c_str()) == 0) return name;
     if (errno != EEXIST) return std::nullopt;
   }
@@ -188,6 +195,46 @@ Result<void> LocalTree::check_free(std::string_view path) const {
   return check_replaceable_at(in->directory.get(), in->name, path, options_.force);
 }
 
+bool LocalTree::may_be_draft(std::string_view path) const {
+  const auto in = place(path, Missing::Fail);
+  if (!in) return in.error().code == Code::NotFound;
+  return may_be_draft_at(in->directory.get(), in->name);
+}
+
+Result<std::vector<std::string>> LocalTree::names_in(std::string_view path) const {
+  const auto itself = directory(path, Missing::Fail);
+  if (!itself && itself.error().code == Code::NotFound) return std::vector<std::string>();
+  if (!itself) return fail(itself.error());
+  const int readable = openat(itself->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (readable < 0) return failed("cannot list", path);
+  struct Close {
+    void operator()(DIR* opened) const noexcept { closedir(opened); }
+  };
+  const std::unique_ptr<DIR, Close> opened(fdopendir(readable));
+  if (opened == nullptr) {
+    close(readable);
+    return failed("cannot list", path);
+  }
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = readdir(opened.get());
+    if (entry == nullptr) break;
+    names.emplace_back(entry->d_name);
+  }
+  if (errno != 0) return failed("cannot list", path);
+  return names;
+}
+
+bool LocalTree::remove_draft(std::string_view draft) const {
+  const auto in = place(draft, Missing::Fail);
+  if (!in || !may_be_draft_at(in->directory.get(), in->name)) return false;
+  const Descriptor file(openat(in->directory.get(), in->name.c_str(),
+                               O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file.valid() || flock(file.get(), LOCK_EX | LOCK_NB) != 0) return false;
+  return unlinkat(in->directory.get(), in->name.c_str(), 0) == 0;
+}
+
 Result<void> LocalTree::write(std::string_view draft, base::ByteView bytes) const {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   constexpr mode_t kMode = 0600;  // until it is published
@@ -225,15 +272,17 @@ Result<void> LocalTree::publish(std::string_view draft, std::string_view path,
 }
 
 Result<void> LocalTree::make_link(std::string_view path, const std::string& target,
-                                  std::optional<std::int64_t> modified_s) const {
+                                  std::optional<std::int64_t> modified_s,
+                                  const Taken& taken) const {
   const auto in = place(path, Missing::Make);
   if (!in) return fail(in.error());
   const int directory = in->directory.get();
+  const std::string shown_directory(path.substr(0, path.size() - in->name.size()));
   if (!leads_to(directory, in->name, target)) {
     const bool force = options_.force || is_link(directory, in->name);
     auto free = check_replaceable_at(directory, in->name, path, force);
     if (!free) return free;
-    const auto draft = make_draft_link(directory, target);
+    const auto draft = make_draft_link(directory, target, shown_directory, taken);
     if (!draft) return failed("cannot make the link", path);
     if (renameat(directory, draft->c_str(), directory, in->name.c_str()) != 0) {
       const int error = errno;

@@ -10,10 +10,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -56,16 +58,25 @@ class LocalTree {
   // The directory that `path` is in, made if it is missing.
   [[nodiscard]] base::Result<Descriptor> parent(std::string_view path) const;
 
+  // Whether a draft may have this name: may_be_draft(). Nothing is made.
+  [[nodiscard]] bool may_be_draft(std::string_view path) const;
   // Writes a draft; one that is there is left behind.
   [[nodiscard]] base::Result<void> write(std::string_view draft, base::ByteView bytes) const;
   // Gives a draft in the same directory its attributes and its name.
   [[nodiscard]] base::Result<void> publish(std::string_view draft, std::string_view path,
                                            const Attributes& attributes) const;
-  // A link that leads elsewhere is replaced.
+  // A link that leads elsewhere is replaced; its draft gets no name that is `taken`.
+  using Taken = std::function<bool(const std::string& path)>;
   [[nodiscard]] base::Result<void> make_link(std::string_view path, const std::string& target,
-                                             std::optional<std::int64_t> modified_s) const;
+                                             std::optional<std::int64_t> modified_s,
+                                             const Taken& taken = {}) const;
   [[nodiscard]] base::Result<void> make_directory(std::string_view path,
                                                   std::optional<std::int64_t> modified_s) const;
+
+  // The names in a directory of the tree; none when it is not there.
+  [[nodiscard]] base::Result<std::vector<std::string>> names_in(std::string_view directory) const;
+  // Removes what may be a draft, unless somebody is writing it; whether it has.
+  [[nodiscard]] bool remove_draft(std::string_view draft) const;
 
   // Everything written so far is on the medium when this returns.
   [[nodiscard]] base::Result<void> sync() const;

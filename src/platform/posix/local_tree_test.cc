@@ -56,6 +56,48 @@ class LocalTreeTest : public ::testing::Test {
   std::string root_;
 };
 
+TEST_F(LocalTreeTest, DraftsTakeThePlaceOfNothingElse) {
+  const LocalTree to = tree();
+  std::ofstream(in_tree("left")) << "left";
+  std::ofstream(in_tree("other")) << "other";
+  fs::create_hard_link(in_tree("other"), in_tree("hard"));
+  fs::create_symlink(root_ + "/outside/canary", in_tree("link"));
+  fs::create_symlink("nothing", in_tree("dangling"));
+  fs::create_directory(in_tree("directory"));
+  for (const char* name : {"left", "new", "no/directory/yet"}) {
+    EXPECT_TRUE(to.may_be_draft(name)) << name;
+  }
+  for (const char* name : {"hard", "link", "dangling", "directory"}) {
+    EXPECT_FALSE(to.may_be_draft(name)) << name;
+    EXPECT_FALSE(to.remove_draft(name)) << name;
+  }
+  EXPECT_EQ(to.names_in("").value().size(), 8U);  // with . and ..
+  EXPECT_TRUE(to.remove_draft("left"));
+  EXPECT_FALSE(fs::exists(in_tree("left")));
+  EXPECT_TRUE(to.names_in("no/directory/yet").value().empty());
+  expect_nothing_outside();
+}
+
+TEST_F(LocalTreeTest, ADraftThatSomebodyWritesIsNotRemoved) {
+  const LocalTree to = tree();
+  auto held = PathLock::file(in_tree("part"));
+  ASSERT_TRUE(held.has_value());
+  EXPECT_FALSE(to.remove_draft("part"));
+  EXPECT_TRUE(fs::exists(in_tree("part")));
+}
+
+TEST_F(LocalTreeTest, TheDraftOfALinkHasNoNameThatIsTaken) {
+  const LocalTree to = tree();
+  ASSERT_TRUE(to.make_link("d/l", "a", {}));
+  std::vector<std::string> asked;
+  ASSERT_TRUE(to.make_link("d/l", "b", {}, [&asked](const std::string& path) {
+    asked.push_back(path);
+    return asked.size() < 3;
+  }));
+  EXPECT_EQ(asked, (std::vector<std::string>{"d/.ron-link-0", "d/.ron-link-1", "d/.ron-link-2"}));
+  EXPECT_EQ(fs::read_symlink(in_tree("d/l")), "b");
+}
+
 TEST_F(LocalTreeTest, PutsFilesWithTheirAttributes) {
   const LocalTree to = tree();
   ASSERT_TRUE(put(to, "a/b/run", "#!", {.executable = true, .modified_s = 1'000'000'000}));

@@ -35,4 +35,8 @@ class SocketNet final : public Net {
   std::map<std::string, std::weak_ptr<SocketPath>> paths_;  // guarded by mutex_, likewise
 };
 
+// Whether a TCP port can be had right now: the error is the one that listen() would give. Binds it
+// for a moment. Any thread; a Unix socket is not looked at.
+base::Result<void> check_port(const Endpoint& endpoint);
+
 }  // namespace ron::platform::posix

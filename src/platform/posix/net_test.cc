@@ -74,6 +74,46 @@ TEST(SocketNet, AListenerForEveryAddressKeepsTheSystemsCongestionControl) {
   EXPECT_THAT(controls_of_meeting_at("0.0.0.0:0"), testing::UnorderedElementsAreArray(expected));
 }
 
+// The value of a socket option for every TCP socket of a meeting: listener, client and accepted.
+struct Option {
+  int level;
+  int name;
+};
+
+std::vector<int> values(Option option) {
+  std::vector<int> found;
+  for (int fd = 0; fd < 256; ++fd) {
+    int value = -1;
+    socklen_t length = sizeof value;
+    if (congestion_control(fd).empty()) continue;
+    if (getsockopt(fd, option.level, option.name, &value, &length) == 0) found.push_back(value);
+  }
+  return found;
+}
+
+Task<void> meet_and_look(Net* net, std::vector<Option> options,
+                         std::vector<std::vector<int>>* found) {
+  auto listener = net->listen(Endpoint::loopback(0));
+  if (!listener) ADD_FAILURE() << listener.error().message;
+  if (!listener) co_return;
+  auto client = net->connect(Endpoint::loopback((*listener)->local().port));
+  const std::unique_ptr<Stream> server = co_await test::accept(listener->get());
+  EXPECT_NE(server, nullptr);
+  for (const Option option : options) found->push_back(values(option));
+}
+
+TEST(SocketNet, StreamsSendAtOnceAndNoticeAPeerThatVanished) {
+  PosixHost machine;
+  std::vector<std::vector<int>> found;
+  std::vector<Task<void>> tasks;
+  tasks.push_back(meet_and_look(
+      &machine.host().net,
+      {{IPPROTO_TCP, TCP_NODELAY}, {SOL_SOCKET, SO_KEEPALIVE}, {IPPROTO_TCP, TCP_KEEPIDLE}},
+      &found));
+  EXPECT_TRUE(test::run_tasks(machine, std::move(tasks)));
+  EXPECT_EQ(found, (std::vector<std::vector<int>>{{1, 1, 1}, {1, 1, 1}, {60, 60, 60}}));
+}
+
 // How much of a stream's bytes are taken while nobody reads them.
 Task<void> write_to_nobody(Net* net, bool keep_little, std::size_t* taken) {
   auto listener = net->listen(Endpoint::loopback(0));

@@ -52,7 +52,8 @@ base::Result<Endpoints> ask(const std::string& host, std::uint16_t port) {
 }  // namespace
 
 Task<base::Result<Endpoints>> SystemResolver::resolve(std::string host, std::uint16_t port) {
-  auto answer = co_await blocking_.run([name = std::move(host), port] { return ask(name, port); });
+  auto answer = co_await blocking_.run(kResolveName,
+                                       [name = std::move(host), port] { return ask(name, port); });
   if (!answer) co_return base::fail(std::move(answer.error()));
   co_return std::move(*answer);
 }

@@ -28,6 +28,14 @@ constexpr auto kAskAgain = 2ms;  // between two tries at a path in use
 constexpr auto kPatience = 10s;  // then StorageBusy
 constexpr std::size_t kNoteBytes = 32;
 
+// Only a scan has a loop of ours; the others are calls that RocksDB cannot be asked to leave.
+constexpr BlockingKind kMapGet{"map_get", 10s};
+constexpr BlockingKind kMapScan{"map_scan", 60s};
+constexpr BlockingKind kMapWrite{"map_write", 60s};
+constexpr BlockingKind kMapFlush{"map_flush", 60s};
+constexpr BlockingKind kMapOpen{"map_open", 300s};
+constexpr BlockingKind kMapDestroy{"map_destroy", 60s};
+
 Task<void> pause() {
   Parker parker;
   co_await parker.park(parker.executor().now() + kAskAgain);
@@ -149,7 +157,8 @@ base::Result<void> flush_waiting(Database& database) {
 
 base::Result<std::vector<KeyValuePair>> scan_waiting(const Database& database,
                                                      const std::string& from,
-                                                     const std::string& until, std::size_t limit) {
+                                                     const std::string& until, std::size_t limit,
+                                                     const base::StopToken& stop) {
   const Slice end(until);
   rocksdb::ReadOptions options;
   options.fill_cache = false;  // one pass over the map must not push out what lookups need
@@ -157,6 +166,7 @@ base::Result<std::vector<KeyValuePair>> scan_waiting(const Database& database,
   std::vector<KeyValuePair> pairs;
   const std::unique_ptr<rocksdb::Iterator> at(database.db->NewIterator(options));
   for (at->Seek(from); pairs.size() < limit && at->Valid(); at->Next()) {
+    if (stop.requested()) return base::fail(stop.error());
     pairs.emplace_back(at->key().ToString(), at->value().ToString());
   }
   if (!at->status().ok()) return base::fail(database.error(at->status()));
@@ -198,7 +208,7 @@ class RocksKeyValue final : public KeyValue {
       if (!status.ok()) return base::fail(database->error(status));
       return Value(std::move(found));
     };
-    base::Result<base::Result<Value>> looked = co_await pool_.run(std::move(look));
+    base::Result<base::Result<Value>> looked = co_await pool_.run(kMapGet, std::move(look));
     if (!looked) co_return base::fail(pool_stuck());
     co_return std::move(*looked);
   }
@@ -206,10 +216,11 @@ class RocksKeyValue final : public KeyValue {
   Task<base::Result<std::vector<KeyValuePair>>> scan(std::string from, std::string until,
                                                      std::size_t limit) override {
     using Pairs = std::vector<KeyValuePair>;
-    auto walk = [database = database_, first = std::move(from), end = std::move(until), limit] {
-      return scan_waiting(*database, first, end, limit);
+    auto walk = [database = database_, first = std::move(from), end = std::move(until),
+                 limit](const base::StopToken& stop) {
+      return scan_waiting(*database, first, end, limit, stop);
     };
-    base::Result<base::Result<Pairs>> walked = co_await pool_.run(std::move(walk));
+    base::Result<base::Result<Pairs>> walked = co_await pool_.run(kMapScan, std::move(walk));
     if (!walked) co_return base::fail(pool_stuck());
     co_return std::move(*walked);
   }
@@ -229,7 +240,7 @@ class RocksKeyValue final : public KeyValue {
     auto again = [database = database_, kept = std::move(changes)]() mutable {
       return write_waiting(*database->db, kept);
     };
-    base::Result<Status> written = co_await pool_.run(std::move(again));
+    base::Result<Status> written = co_await pool_.run(kMapWrite, std::move(again));
     if (!written) co_return base::fail(pool_stuck());
     if (!written->ok()) co_return base::fail(database_->error(*written));
     co_return base::Result<void>();
@@ -237,7 +248,7 @@ class RocksKeyValue final : public KeyValue {
 
   Task<base::Result<void>> flush() override {
     auto work = [database = database_] { return flush_waiting(*database); };
-    base::Result<base::Result<void>> flushed = co_await pool_.run(std::move(work));
+    base::Result<base::Result<void>> flushed = co_await pool_.run(kMapFlush, std::move(work));
     if (!flushed) co_return base::fail(pool_stuck());
     co_return std::move(*flushed);
   }
@@ -315,7 +326,7 @@ Task<base::Result<std::unique_ptr<KeyValue>>> RocksKeyValues::open(std::string p
   }
   auto hold = std::make_shared<PathHold>(paths_, path);
   auto work = [held = std::move(hold), options] { return open_waiting(held, options); };
-  base::Result<base::Result<DatabasePtr>> opened = co_await pool_.run(std::move(work));
+  base::Result<base::Result<DatabasePtr>> opened = co_await pool_.run(kMapOpen, std::move(work));
   if (!opened) co_return base::fail(pool_stuck());
   if (!*opened) co_return base::fail((*opened).error());
   co_return std::make_unique<RocksKeyValue>(pool_, std::move(**opened));
@@ -328,7 +339,7 @@ Task<base::Result<void>> RocksKeyValues::destroy(std::string path) {
   }
   auto hold = std::make_shared<PathHold>(paths_, path);
   auto work = [held = std::move(hold)] { return destroy_waiting(held->path()); };
-  base::Result<base::Result<void>> destroyed = co_await pool_.run(std::move(work));
+  base::Result<base::Result<void>> destroyed = co_await pool_.run(kMapDestroy, std::move(work));
   if (!destroyed) co_return base::fail(pool_stuck());
   co_return std::move(*destroyed);
 }

@@ -39,7 +39,10 @@ Signal SimSignals::take() noexcept {
   return signal;
 }
 
-bool SimBlocking::try_submit(Closure& work) {
+// A job takes no time at all, so that none is overdue.
+TimePoint SimBlocking::now() const noexcept { return world_.now(); }
+
+bool SimBlocking::try_submit(QueuedJob& job) {
   if (depth_ >= options_.capacity) return false;
   if (world_.chance(world_.faults().reject_blocking)) {
     world_.after(world_.up_to(options_.takes), [this] { fill_places(); });
@@ -48,7 +51,7 @@ bool SimBlocking::try_submit(Closure& work) {
   ++depth_;
   world_.trace(TraceKind::Blocking, node_, depth_);
   world_.after(world_.up_to(options_.takes),
-               [this, epoch = epoch_, run = std::move(work)]() mutable {
+               [this, epoch = epoch_, run = std::move(job.run)]() mutable {
                  if (epoch != epoch_) return;
                  --depth_;
                  fill_places();
@@ -59,8 +62,8 @@ bool SimBlocking::try_submit(Closure& work) {
 
 Task<base::Result<std::vector<Endpoint>>> SimResolver::resolve(std::string host,
                                                                std::uint16_t port) {
-  auto answer =
-      co_await blocking_.run([this, name = std::move(host), port] { return find(name, port); });
+  auto answer = co_await blocking_.run(
+      kResolveName, [this, name = std::move(host), port] { return find(name, port); });
   if (!answer) co_return base::fail(std::move(answer.error()));
   co_return std::move(*answer);
 }

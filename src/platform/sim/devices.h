@@ -75,7 +75,8 @@ class SimBlocking final : public BlockingPool {
   }
 
  private:
-  bool try_submit(Closure& work) override;
+  bool try_submit(QueuedJob& job) override;
+  [[nodiscard]] TimePoint now() const noexcept override;
 
   World& world_;
   NodeId node_;

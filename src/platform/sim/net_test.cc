@@ -341,7 +341,8 @@ TEST_F(SimNetTest, ARestartedNodeListensAgain) {
 }
 
 Task<void> count_call(BlockingPool* pool, int* ran, std::vector<base::Code>* refused) {
-  const base::Result<int> result = co_await pool->run([ran] { return ++*ran; });
+  const base::Result<int> result =
+      co_await pool->run({"test", kCallersBudget}, [ran] { return ++*ran; });
   if (!result) refused->push_back(result.error().code);
 }
 

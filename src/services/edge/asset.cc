@@ -20,9 +20,8 @@ constexpr std::size_t kMaxTextBytes = base::limits::kHeadBytes;
 // that we have.
 constexpr std::array<std::string_view, 3> kReplaced = {"age", "date", "etag"};
 // What others have is in a browser's eyes from this server, as sites and the API are. So it runs no
-// scripts, opens no forms and reads nothing of theirs, and is what its Content-Type says.
-constexpr std::string_view kContained =
-    "X-Content-Type-Options: nosniff\r\nContent-Security-Policy: sandbox\r\n";
+// scripts, opens no forms and reads nothing of theirs.
+constexpr std::string_view kContained = "Content-Security-Policy: sandbox\r\n";
 
 VaryMask mask_of(const http::Vary& vary) {
   const auto names = [&](std::string_view name) {
@@ -58,22 +57,36 @@ Asset::Asset(AssetFacts what, std::uint64_t number, base::Duration negative_for)
     : facts(std::move(what)), serial(number) {
   const http::CacheFields fields = http::read_cache_fields(facts.fields, facts.times.received_ms);
   freshness = http::judge(facts.status, fields, facts.times);
-  vary = mask_of(fields.vary);
+  vary = is_negative() ? VaryMask::all() : mask_of(fields.vary);
+  variant = vary.of(facts.preferences);
   may_be_shared = freshness.storable && !fields.vary.any;
-  facts.preferences = vary.of(facts.preferences);
   if (is_negative()) {
-    // Believed for as long as we say, whatever it says: what an origin lacks now it may have soon.
-    using std::chrono::seconds;
-    freshness.no_cache = false;
-    freshness.must_revalidate = true;
-    freshness.born_ms = facts.times.received_ms;
-    freshness.lifetime_s =
-        static_cast<std::uint32_t>(std::chrono::ceil<seconds>(negative_for).count());
-    may_be_shared = !fields.control.no_store && !fields.control.is_private && !fields.vary.any;
+    bound_negative(fields, negative_for);
     return;
   }
   tag = facts.address.text();
   lines = lines_of(facts.fields, tag);
+}
+
+// What an origin lacks now it may have soon: believed for as long as we say, or for less if it says
+// less.
+void Asset::bound_negative(const http::CacheFields& fields, base::Duration negative_for) {
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  const http::CacheControl& control = fields.control;
+  may_be_shared = !control.no_store && !control.is_private && !fields.vary.any;
+  freshness.must_revalidate = true;
+  const std::int64_t until_ms =
+      facts.times.received_ms + std::chrono::ceil<milliseconds>(negative_for).count();
+  const bool says_how_long = control.max_age || control.s_maxage || fields.expires_s;
+  if (says_how_long && http::fresh_until_ms(freshness) < until_ms) return;
+  freshness.born_ms = facts.times.received_ms;
+  freshness.lifetime_s =
+      static_cast<std::uint32_t>(std::chrono::ceil<seconds>(negative_for).count());
+}
+
+bool Asset::is_of_use() const noexcept {
+  return may_be_shared && !freshness.no_cache && http::is_fresh(freshness, facts.times.received_ms);
 }
 
 bool may_be_kept(int status, const KeptFields& fields, http::ExchangeTimes times) {
@@ -81,10 +94,7 @@ bool may_be_kept(int status, const KeptFields& fields, http::ExchangeTimes times
   return http::judge(status, read, times).storable && !read.vary.any;
 }
 
-bool Asset::fits(const Preferences& asked) const {
-  return (!vary.accept || facts.preferences.accept == asked.accept) &&
-         (!vary.accept_language || facts.preferences.accept_language == asked.accept_language);
-}
+bool Asset::fits(const Preferences& asked) const { return variant == vary.of(asked); }
 
 Validators Asset::validators() const {
   return {std::string(find_field(facts.fields, "ETag")),

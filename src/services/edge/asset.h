@@ -29,6 +29,7 @@ struct VaryMask {
   bool accept = false;
   bool accept_language = false;
 
+  static constexpr VaryMask all() noexcept { return {true, true}; }
   [[nodiscard]] Preferences of(const Preferences& all) const {
     return {accept ? all.accept : std::string(), accept_language ? all.accept_language : ""};
   }
@@ -41,6 +42,7 @@ struct VaryMask {
 // What an origin said; everything else of an asset follows from it.
 struct AssetFacts {
   std::string url;  // https://host[:port]/path[?query]: the key
+  // Of the last request that got it, or had it confirmed.
   Preferences preferences{};
   int status = 200;  // 200, 404 or 410
   KeptFields fields{};
@@ -55,21 +57,30 @@ struct AssetFacts {
 
 // Immutable; shared by whoever sends it.
 struct Asset {
-  // `negative_for`: how long a 404 or 410 is believed.
+  // `negative_for`: how long a 404 or 410 is believed at most.
+  //
+  // A 404 says nothing of who else would get one: few origins give it a Vary. So it is an answer
+  // only to requests with the very fields that it was the answer to.
   Asset(AssetFacts facts, std::uint64_t serial, base::Duration negative_for);
 
   [[nodiscard]] bool is_negative() const noexcept { return facts.status != 200; }
   // It may be an answer to a request with these.
   [[nodiscard]] bool fits(const Preferences& asked) const;
+  // The next request may have it without the origin being asked.
+  [[nodiscard]] bool is_of_use() const noexcept;
   [[nodiscard]] Validators validators() const;
 
   AssetFacts facts;
   std::uint64_t serial;  // the generation of its bytes in memory
   http::Freshness freshness;
   VaryMask vary;
-  bool may_be_shared;  // between requests: it may be kept, and does not vary on everything
-  std::string tag;     // our entity-tag, without quotes
-  std::string lines;   // header lines of every answer made of it
+  Preferences variant;  // the preferences that it depends on
+  bool may_be_shared;   // between requests: it may be kept, and does not vary on everything
+  std::string tag;      // our entity-tag, without quotes
+  std::string lines;    // header lines of every answer made of it
+
+ private:
+  void bound_negative(const http::CacheFields& fields, base::Duration negative_for);
 };
 using AssetPtr = std::shared_ptr<const Asset>;
 

@@ -61,6 +61,21 @@ kit::RepresentationPtr representation(const Asset& asset, base::Buffer bytes,
                                                      arena);
 }
 
+std::shared_ptr<Filled> begin_filled(const FillOrder& order) {
+  auto filled = std::make_shared<Filled>();
+  filled->order = order.id;
+  filled->asked = order.wanted.preferences;
+  return filled;
+}
+
+// What came of an order that the origin, or what took its answer, failed.
+Result<FilledPtr> failed(const FillOrder& order, base::Error error) {
+  if (came_before_asking(error)) return base::fail(std::move(error));
+  auto filled = begin_filled(order);
+  filled->error = std::move(error);
+  return filled;
+}
+
 }  // namespace
 
 // All tries of an origin and the waits between them.
@@ -85,10 +100,12 @@ Task<Result<FilledPtr>> AssetFiller::fill_to_disk(FillOrder order) {
         co_await parts_.origins->get(order.fetch, &writer, runtime::Deadline::in(patience()));
     if (!fetched) {
       if (writer.refused()) parts_.rejects->count(Reject::BodyCap);
-      co_return base::fail(std::move(fetched.error()));
+      co_return failed(order, std::move(fetched.error()));
     }
     if (fetched->status == 200) {
-      co_return co_await take_body(&order, &*fetched, &writer, std::move(hold), purges);
+      auto taken = co_await take_body(&order, &*fetched, &writer, std::move(hold), purges);
+      if (!taken) co_return failed(order, std::move(taken.error()));
+      co_return taken;
     }
     if (fetched->status == 304 && !table_.has(*order.copy)) {
       // It was evicted or purged meanwhile, and its bytes with it.
@@ -111,8 +128,7 @@ Task<Result<FilledPtr>> AssetFiller::take_body(const FillOrder* order, Fetched* 
       may_be_kept(fetched->status, fetched->fields, {fetched->requested_ms, fetched->received_ms});
   auto body = co_await writer->finish(may_keep);
   if (!body) co_return base::fail(std::move(body.error()));
-  auto filled = std::make_shared<Filled>();
-  filled->order = order->id;
+  auto filled = begin_filled(*order);
   filled->asset = make_asset(*order, *fetched, *body, body->is_stored ? std::move(hold) : "");
   if (body->length > base::limits::kDecodedBytes) {
     auto object = co_await store_->locate(body->address);
@@ -157,12 +173,18 @@ AssetPtr AssetFiller::make_asset(const FillOrder& order, Fetched& fetched,
 std::shared_ptr<Filled> AssetFiller::take_word(const FillOrder& order, Fetched& fetched,
                                                std::uint64_t purges,
                                                std::optional<UrlTable::LetGo>& gone) {
-  auto filled = std::make_shared<Filled>();
-  filled->order = order.id;
+  auto filled = begin_filled(order);
   if (fetched.status != 304) {
     filled->asset = make_asset(order, fetched, {}, "");
-    const bool keeps = order.may_keep && filled->asset->may_be_shared;
-    if (keeps) gone = table_.put_unless_purged(filled->asset, purges);
+    if (!order.may_keep) return filled;
+    if (filled->asset->is_of_use()) gone = table_.put_unless_purged(filled->asset, purges);
+    // A copy that a request with the same fields got is gone. Other requests keep theirs.
+    const bool had_it = order.copy && !order.copy->is_negative() &&
+                        order.copy->facts.preferences == order.wanted.preferences;
+    if (had_it && table_.erase(*order.copy)) {
+      if (!gone) gone.emplace();
+      gone->push_back(order.copy);
+    }
     return filled;
   }
   AssetFacts facts = order.copy->facts;
@@ -205,7 +227,7 @@ Task<Result<FilledPtr>> AssetFiller::fill_to_memory(FillOrder order) {
   MemorySink sink(memory);
   auto fetched =
       co_await parts_.origins->get(order.fetch, &sink, runtime::Deadline::in(patience()));
-  if (!fetched) co_return base::fail(std::move(fetched.error()));
+  if (!fetched) co_return failed(order, std::move(fetched.error()));
   if (fetched->status != 200) {
     std::optional<UrlTable::LetGo> gone;  // nothing of it is on disk
     co_return FilledPtr(take_word(order, *fetched, purges, gone));
@@ -214,13 +236,12 @@ Task<Result<FilledPtr>> AssetFiller::fill_to_memory(FillOrder order) {
   body.bytes = sink.take();
   body.address = b3::hash(body.bytes.view());
   body.length = body.bytes.size();
-  auto filled = std::make_shared<Filled>();
-  filled->order = order.id;
+  auto filled = begin_filled(order);
   filled->asset = make_asset(order, *fetched, body, "");
   filled->body = representation(*filled->asset, std::move(body.bytes), parts_.host.send_arena);
   const bool keeps = order.may_keep && filled->asset->may_be_shared;
   if (keeps && !memory.admits(filled->body->footprint())) {
-    co_return base::fail(too_large(memory));
+    co_return failed(order, too_large(memory));
   }
   if (keeps) static_cast<void>(remember(*filled, purges));  // nothing that leaves is on disk
   co_return filled;

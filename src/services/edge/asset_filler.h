@@ -24,10 +24,18 @@ namespace ron::edge {
 // What a fill came to, for all who waited for it.
 struct Filled {
   std::uint64_t order = 0;  // whose it was
+  Preferences asked{};      // what the origin was told
+  // Why there is nothing else here. Another request may have got an asset all the same.
+  std::optional<base::Error> error{};
   AssetPtr asset{};
   kit::RepresentationPtr body{};  // of a small one that is new
   volume::ObjectHandle object{};  // of a large one that is new
   bool is_revalidated = false;    // the origin said that the copy is still right
+
+  // A request with these fields would have got the same.
+  [[nodiscard]] bool fits(const Preferences& wanted) const {
+    return error ? wanted == asked : asset->fits(wanted);
+  }
 };
 
 struct FillOrder {
@@ -49,8 +57,9 @@ class AssetFiller {
   AssetFiller(const AssetFiller&) = delete;
   AssetFiller& operator=(const AssetFiller&) = delete;
 
-  // What the origin says, or why it does not. Amnesia when there is no disk and too little memory.
-  // Cancel-safe.
+  // What the origin says, or why it does not: as an error if that is so whatever a request says, as
+  // Filled::error if it may be different for other requests. Amnesia when there is no disk and too
+  // little memory. Cancel-safe.
   platform::Task<base::Result<FilledPtr>> fill(FillOrder order);
 
  private:

@@ -61,7 +61,7 @@ Result<PurgeOrder> purge_of_prefix(const std::string& text) {
   auto is_one = [root = host->text(), prefix = *prefix](const Asset& asset) {
     if (!asset.facts.url.starts_with(root)) return false;
     const Result<OriginUrl> url = parse_url(asset.facts.url);
-    return url && prefix.covers(*url);
+    return url && prefix.has(*url);
   };
   return PurgeOrder{text, std::move(is_one)};
 }
@@ -114,6 +114,17 @@ Value disk_view(AssetStore& store) {
                     {"trouble", health.reason}};
 }
 
+// Since when the oldest asset is there; 0: there is none.
+Task<std::int64_t> oldest_ms(const UrlTable* table) {
+  std::int64_t oldest = 0;
+  for (std::size_t part = 0; part < UrlTable::kParts; ++part) {
+    const std::int64_t since = table->oldest_ms(part);
+    if (since != 0 && (oldest == 0 || since < oldest)) oldest = since;
+    co_await platform::Yield();
+  }
+  co_return oldest;
+}
+
 Task<Response> show_cache(Core* core, Request* request) {
   Assets& assets = core->assets();
   const UrlTable& table = assets.table();
@@ -124,7 +135,7 @@ Task<Response> show_cache(Core* core, Request* request) {
     requests.emplace(std::string(metrics::kCacheResults[i]),
                      assets.counted(static_cast<CacheResult>(i)));
   }
-  const std::int64_t oldest = table.oldest_ms();
+  const std::int64_t oldest = co_await oldest_ms(&table);
   Value::Map view{{"entries", table.entries()},
                   {"max_entries", bounds.entries},
                   {"bytes", table.bytes()},

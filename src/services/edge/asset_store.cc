@@ -7,6 +7,8 @@
 
 #include "base/limits.h"
 #include "runtime/background.h"
+#include "services/edge/asset_request.h"
+#include "services/edge/egress.h"
 #include "services/edge/wires.h"
 #include "volume/files.h"
 
@@ -58,6 +60,12 @@ std::string hex_of(std::uint64_t number) {
     text += "0123456789abcdef"[(number >> shift) & 15];
   }
   return text;
+}
+
+// Earlier versions kept an asset under each spelling of its URL. A purge would not find it there.
+bool is_canonical(std::string_view url) {
+  const Result<OriginUrl> parsed = parse_url(url);
+  return parsed && parsed->text() == url;
 }
 
 // The pieces of a body on disk. Holds one. The store outlives it.
@@ -177,7 +185,7 @@ Task<Result<>> AssetStore::load_entries() {
     if (!page) co_return base::fail(std::move(page.error()));
     for (auto& [hold, text] : *page) {
       auto facts = decode_facts(text);
-      if (!facts || facts->hold != hold) {
+      if (!facts || facts->hold != hold || !is_canonical(facts->url)) {
         unread_.push_back(hold);  // swept, with what it held
         continue;
       }

@@ -220,17 +220,13 @@ Task<Response> Assets::fill(Visit* visit) {
       if (again) continue;
       co_return co_await after_error(visit, std::move(filled.error()));
     }
-    const Asset& asset = *(*filled)->asset;
     const bool is_own = (*filled)->order == order;
-    if (!is_own && !asset.may_be_shared) {
-      visit->alone = true;
+    if (!is_own && !may_share(*visit, **filled)) {
+      auto answered = co_await from_new_copy(visit);
+      if (answered) co_return std::move(*answered);
       continue;
     }
-    if (!is_own && !asset.fits(visit->wanted.preferences)) {
-      visit->vary = asset.vary;
-      visit->copy = nullptr;
-      continue;
-    }
+    if ((*filled)->error) co_return co_await after_error(visit, *(*filled)->error);
     const bool is_revalidated = (*filled)->is_revalidated;
     auto answered = co_await from_fill(visit, std::move(*filled));
     if (answered) co_return std::move(*answered);
@@ -242,7 +238,32 @@ Task<Response> Assets::fill(Visit* visit) {
     if (is_overload(code) || !again) co_return refuse(*visit->request, answered.error());
     note_unusable(*visit, code);
   }
-  co_return refuse(*visit->request, {Code::Busy, "what was filled is always another's"});
+  co_return refuse(*visit->request,
+                   {Code::Busy, "the origin's answers were for other requests only"});
+}
+
+bool Assets::may_share(Visit& visit, const Filled& filled) {
+  if (!filled.error && !filled.asset->may_be_shared) {
+    visit.alone = true;
+    return false;
+  }
+  if (filled.fits(visit.wanted.preferences)) return true;
+  const bool is_success = !filled.error && !filled.asset->is_negative();
+  visit.vary = visit.vary | (is_success ? filled.asset->vary : VaryMask::all());
+  // An old copy of this request stays one, whatever another request was refused.
+  if (is_success) visit.copy = nullptr;
+  return false;
+}
+
+Task<std::optional<Response>> Assets::from_new_copy(Visit* visit) {
+  AssetPtr found = table_.find(visit->wanted.url, visit->wanted.preferences).asset;
+  const bool is_usable = found && !visit->alone &&
+                         http::decide(found->freshness, visit->wanted.control,
+                                      parts_.host.clock.unix_ms()) == CopyUse::Fresh;
+  if (!is_usable) co_return std::nullopt;
+  auto answered = co_await from_copy(visit, std::move(found), CacheResult::Hit);
+  if (!answered) co_return std::nullopt;
+  co_return std::move(*answered);
 }
 
 Task<Result<FilledPtr>> Assets::fill_once(Visit* visit, std::uint64_t id) {

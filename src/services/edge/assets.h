@@ -5,9 +5,11 @@
 //   stale             the origin is asked whether it is still right
 //   unknown           filled by a worker, once for all who ask
 //
-// Those who ask for the same at once share one fill. An answer that may not be kept, or that was
-// chosen by fields another request has differently, goes to the one whose fill it was; the others
-// fill again, each its own.
+// Those who ask for the same at once share one fill, as far as they would have got the same: an
+// answer that may not be kept goes to the one whose fill it was; one that varies to those who have
+// the same in the fields it varies by; a 404, and an error after the origin was asked, to those who
+// have the same in all fields that go to origins. The others fill again: each its own, or once for
+// all who have the same fields.
 #pragma once
 
 #include <array>
@@ -15,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/result.h"
 #include "http/request.h"
@@ -82,6 +85,10 @@ class Assets {
                                                       CacheResult result);
   platform::Task<http::Response> fill(Visit* visit);
   platform::Task<base::Result<FilledPtr>> fill_once(Visit* visit, std::uint64_t order);
+  // Whether what another request got is for this one, too; if not, with whom it fills next.
+  static bool may_share(Visit& visit, const Filled& filled);
+  // From a copy that came while the request waited for something else; nothing: there is none.
+  platform::Task<std::optional<http::Response>> from_new_copy(Visit* visit);
   platform::Task<base::Result<http::Response>> from_fill(Visit* visit, FilledPtr filled);
   // A copy that is past its time is better than this error, if everyone allows it.
   platform::Task<http::Response> after_error(Visit* visit, base::Error error);

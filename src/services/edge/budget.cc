@@ -61,9 +61,9 @@ std::vector<kit::Addend> memory_budget(const EdgeConfig& config, std::size_t cor
       // holds a connection and, if it is slow, no place among the requests in flight.
       {"what left the memory tier while it is sent (edge.max_conns, edge.cache.ram_bytes)",
        config.server.max_conns,
-       std::min<std::uint64_t>(base::limits::kDecodedBytes, config.cache.ram_bytes.bytes)},
+       std::min<std::uint64_t>(base::limits::kDecodedBytes, config.cache.ram_bytes.bytes), true},
       {"pieces on their way to clients (edge.max_conns)", config.server.max_conns,
-       PackSource::kPieceBytes},
+       PackSource::kPieceBytes, true},
       {"indexes of packs", kIndexesOfPack, Packs::kMostIndexBytes},
       {"trees of sites", 1, Sites::kMostTreeBytes},
       {"manifests being read", kManifestReaders * kFormsOfManifest, base::limits::kDecodedBytes},

@@ -111,6 +111,9 @@ void add_own_keys(config::Group<EdgeConfig>& group) {
   group.add(config::duration_key("sites_refresh", &C::sites_refresh, "500ms",
                                  {.min = "10ms", .max = "1h"}, Reload::Hot,
                                  "how often the names of sites are looked up"));
+  group.add(config::duration_key("sites_check", &C::sites_check, "5m",
+                                 {.min = "100ms", .max = "24h"}, Reload::Hot,
+                                 "how often it is checked that the files of sites are stored"));
   group.add(config::text_key("origin", &C::origin, "", {.max = "1024"}, Reload::Restart,
                              "a ron that has the names and objects of sites, http(s)://host:port; "
                              "empty: this process"));

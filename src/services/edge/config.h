@@ -60,6 +60,7 @@ struct EdgeConfig : kit::ServiceConfig {
   std::string packs_dir;
   std::vector<SiteConfig> sites;
   base::Duration sites_refresh{};
+  base::Duration sites_check{};
   std::string origin;  // where names and objects come from when they are not in this process
   std::string origin_token_path;
   config::TextList allow;  // `host[:port][/prefix]` that may be filled from

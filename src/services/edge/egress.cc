@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 
+#include "base/encoding.h"
+#include "base/utf8.h"
 #include "http/field_list.h"
 #include "http/server_url.h"
 #include "http/uri.h"
@@ -23,12 +26,22 @@ struct HostPort {
   std::uint16_t port = kHttpsPort;
 };
 
+// An IPv6 address has many spellings.
+std::string canonical_host(std::string host) {
+  std::ranges::transform(host, host.begin(), http::lower);
+  if (!host.contains(':')) return host;
+  const Result<platform::Endpoint> address = platform::Endpoint::parse("[" + host + "]:0");
+  if (!address) return host;
+  std::string text = address->text();
+  text.resize(text.rfind(':'));
+  return text.starts_with('[') ? text.substr(1, text.size() - 2) : text;
+}
+
 Result<HostPort> parse_host_port(std::string_view text) {
   const Result<http::ServerUrl> url =
       http::parse_server_url(std::string(kScheme) + std::string(text));
   if (!url || text.contains('/')) return fail(Code::Malformed, "there is no host name or port");
-  HostPort out{.host = url->host, .port = url->port};
-  std::ranges::transform(out.host, out.host.begin(), http::lower);
+  HostPort out{.host = canonical_host(url->host), .port = url->port};
   const bool empty_label =
       out.host.starts_with('.') || out.host.ends_with('.') || out.host.contains("..");
   if (empty_label || out.host.size() > kMaxHostBytes) {
@@ -46,14 +59,83 @@ Result<std::string> normal_path(std::string_view path) {
   return std::string(*decoded);
 }
 
-Result<> check_target(std::string_view target) {
+bool is_unreserved(char c) noexcept {
+  return http::is_digit(c) || (http::lower(c) >= 'a' && http::lower(c) <= 'z') ||
+         std::string_view("-._~").contains(c);
+}
+
+// What may stand for itself in a path or query.
+bool is_plain(char c) noexcept {
+  return is_unreserved(c) || std::string_view("!$&'()*+,;=:@/?").contains(c);
+}
+
+void append_escape(std::string& out, char c) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  const auto byte = static_cast<unsigned char>(c);
+  out.append({'%', kDigits[byte >> 4], kDigits[byte & 15]});
+}
+
+// The byte that the escape at the front stands for, if it is one.
+std::optional<char> unescaped(std::string_view text) noexcept {
+  if (text.size() < 3 || text.front() != '%') return std::nullopt;
+  const int high = base::hex_digit(text[1]);
+  const int low = base::hex_digit(text[2]);
+  if (high < 0 || low < 0) return std::nullopt;
+  return static_cast<char>(high << 4 | low);
+}
+
+// The one spelling of a target. A percent sign that begins no escape stands for itself; only
+// queries have those.
+std::string canonical_target(std::string_view target) {
+  const http::Target cut = http::split_target(target);
+  if (cut.query.empty()) target = cut.path;
+  std::string out;
+  out.reserve(target.size());
+  while (!target.empty()) {
+    const std::optional<char> escaped = unescaped(target);
+    const char c = escaped.value_or(target.front());
+    if (escaped ? is_unreserved(c) : is_plain(c)) {
+      out += c;
+    } else {
+      append_escape(out, c);
+    }
+    target.remove_prefix(escaped ? 3 : 1);
+  }
+  return out;
+}
+
+Result<std::string> read_target(std::string_view target) {
   if (target.size() > base::limits::kTargetBytes) {
     return fail(Code::UriTooLong, "the target is too long");
   }
   if (!http::is_target(target)) return fail(Code::Malformed, "the target has forbidden bytes");
   const Result<std::string> path = normal_path(http::split_target(target).path);
   if (!path) return fail(path.error());
-  return {};
+  std::string canonical = canonical_target(target);
+  if (canonical.size() > base::limits::kTargetBytes) {
+    return fail(Code::UriTooLong, "the target is too long");
+  }
+  return canonical;
+}
+
+bool has_escape(std::string_view text) noexcept {
+  for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
+    const std::string_view rest = text.substr(at);
+    const bool is_unicode = rest.size() > 1 && http::lower(rest[1]) == 'u';
+    if (is_unicode || unescaped(rest)) return true;
+  }
+  return false;
+}
+
+// A decoded path, or a part of one, is the same path to every server.
+bool is_read_alike(std::string_view path) noexcept {
+  if (path.contains(';') || has_escape(path) || !base::is_utf8(path)) return false;
+  while (!path.empty()) {
+    const std::string_view segment = path.substr(0, path.find('/'));
+    if (!segment.empty() && segment.find_first_not_of(". ") == std::string_view::npos) return false;
+    path.remove_prefix(std::min(segment.size() + 1, path.size()));
+  }
+  return true;
 }
 
 // The path of `from` up to its last slash, with that.
@@ -157,8 +239,9 @@ std::string OriginUrl::without_query() const {
 Result<OriginUrl> parse_origin(std::string_view host_port, std::string_view target) {
   Result<HostPort> at = parse_host_port(host_port);
   if (!at) return fail(std::move(at.error()));
-  if (const Result<> fine = check_target(target); !fine) return fail(fine.error());
-  return OriginUrl{std::move(at->host), at->port, std::string(target)};
+  Result<std::string> read = read_target(target);
+  if (!read) return fail(std::move(read.error()));
+  return OriginUrl{std::move(at->host), at->port, std::move(*read)};
 }
 
 Result<OriginUrl> parse_location(const OriginUrl& from, std::string_view location) {
@@ -168,9 +251,11 @@ Result<OriginUrl> parse_location(const OriginUrl& from, std::string_view locatio
   }
   Result<OriginUrl> to = locate(from, reference);
   if (!to && to.error().code == Code::NotAllowed) return to;
-  if (!to || !check_target(to->target)) {
+  Result<std::string> target = to ? read_target(to->target) : fail(to.error());
+  if (!target) {
     return fail(Code::UpstreamFail, "its redirect leads to what is no URL in normal form");
   }
+  to->target = std::move(*target);
   return to;
 }
 
@@ -203,7 +288,7 @@ Result<AllowedOrigin> AllowedOrigin::parse(std::string_view entry) {
   return out;
 }
 
-bool AllowedOrigin::covers(const OriginUrl& url) const {
+bool AllowedOrigin::has(const OriginUrl& url) const {
   if (url.port != port_) return false;
   const bool host_fits = host_.starts_with('.') ? url.host.ends_with(host_) : url.host == host_;
   if (!host_fits) return false;
@@ -213,12 +298,23 @@ bool AllowedOrigin::covers(const OriginUrl& url) const {
          (path->size() == prefix_.size() || (*path)[prefix_.size()] == '/');
 }
 
+bool AllowedOrigin::covers(const OriginUrl& url) const {
+  if (!has(url)) return false;
+  if (prefix_.empty()) return true;
+  const Result<std::string> path = normal_path(url.path());
+  return path && is_read_alike(std::string_view(*path).substr(prefix_.size()));
+}
+
 AllowList::AllowList(std::span<const std::string> entries) {
   for (const std::string& entry : entries) {
     if (Result<AllowedOrigin> parsed = AllowedOrigin::parse(entry)) {
       entries_.push_back(std::move(*parsed));
     }
   }
+}
+
+bool AllowList::has(const OriginUrl& url) const {
+  return std::ranges::any_of(entries_, [&](const AllowedOrigin& each) { return each.has(url); });
 }
 
 bool AllowList::covers(const OriginUrl& url) const {

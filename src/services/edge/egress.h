@@ -19,8 +19,11 @@ namespace ron::edge {
 
 inline constexpr std::uint16_t kHttpsPort = 443;
 
-// Where something is to be had from, always over HTTPS. Host in lower case, target in normal form:
-// two URLs that mean the same origin and path are the same text.
+// Where something is to be had from, always over HTTPS, in one spelling: two URLs that mean the
+// same are the same text. The host is in lower case and an IPv6 address in its short form. In the
+// target, unreserved characters are plain, what may not stand in a URL is escaped, escapes have
+// capitals and an empty query is left out (RFC 3986, 6.2.2). What is matched with edge.allow is the
+// very text that the origin is sent.
 struct OriginUrl {
   std::string host;  // a name or an IP address, without brackets
   std::uint16_t port = kHttpsPort;
@@ -45,10 +48,17 @@ base::Result<OriginUrl> parse_location(const OriginUrl& from, std::string_view l
 
 // One entry of edge.allow: `host`, `host:port`, `host/path/prefix`; `*.example.org` for every name
 // below example.org. Port 443 unless it names one. Prefixes count in whole segments.
+//
+// Servers differ in what else they take for a way up: `..;` (Tomcat), `%252e%252e` (whoever decodes
+// twice), over-long UTF-8, dots with spaces. So below a prefix no fill is allowed for a path with a
+// semicolon, an escaped escape, bytes that are not UTF-8, or a segment of dots and spaces alone.
 class AllowedOrigin {
  public:
   // Malformed says what is wrong with it.
   static base::Result<AllowedOrigin> parse(std::string_view entry);
+  // The URL is one of those it names, by its text.
+  [[nodiscard]] bool has(const OriginUrl& url) const;
+  // The same, and no server takes it for something else: it may be asked for.
   [[nodiscard]] bool covers(const OriginUrl& url) const;
 
  private:
@@ -62,6 +72,7 @@ class AllowList {
   AllowList() = default;
   // Entries that cannot be parsed are left out; the configuration refuses them before.
   explicit AllowList(std::span<const std::string> entries);
+  [[nodiscard]] bool has(const OriginUrl& url) const;
   [[nodiscard]] bool covers(const OriginUrl& url) const;
 
  private:

@@ -1,12 +1,14 @@
 #include "services/edge/egress.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include "config/load.h"
+#include "http/uri.h"
 #include "services/edge/config.h"
 
 namespace ron::edge {
@@ -103,6 +105,48 @@ TEST(ParseOrigin, IsInOneForm) {
             "https://example.org/a?(12 bytes)");
 }
 
+TEST(ParseOrigin, HasOneSpelling) {
+  for (const auto& [sent, spelled] : std::vector<std::pair<std::string_view, std::string_view>>{
+           {"/a", "/a"},
+           {"/%61", "/a"},
+           {"/a?", "/a"},
+           {"/%7euser/%2D.%5f", "/~user/-._"},
+           {"/a%3bb%C3%a4", "/a%3Bb%C3%A4"},
+           {"/%252e%252E/x", "/%252e%252E/x"},
+           {"/a?b=%2f%41&c=%20", "/a?b=%2FA&c=%20"},
+           {"/a?b[]=\"1\"|{2}", "/a?b%5B%5D=%221%22%7C%7B2%7D"},
+           {"/a?100%&%zz&%4", "/a?100%25&%25zz&%254"},
+           {"/a??", "/a??"},
+           {"/a!$&'()*+,;=:@b", "/a!$&'()*+,;=:@b"},
+           {"/a%21%2B", "/a%21%2B"}}) {
+    EXPECT_EQ(url("example.org", sent).target, spelled) << sent;
+  }
+  EXPECT_EQ(url("[2606:4700:0:0::0001]", "/").host, "2606:4700::1");
+  EXPECT_EQ(url("[2606:4700::A]:443", "/").text(), "https://[2606:4700::a]/");
+  // Three bytes for one.
+  EXPECT_EQ(parse_origin("example.org", "/a?" + std::string(4000, '|')).error().code,
+            Code::UriTooLong);
+}
+
+TEST(ParseOrigin, ASpellingIsItsOwn) {
+  EXPECT_TRUE(rc::check("what is spelled once stays so, and means the same", [] {
+    const auto pieces = *rc::gen::container<std::vector<std::string>>(
+        rc::gen::elementOf(std::vector<std::string>{"/a", "%61", "%2F", "%2f", "%", "?", "|", "%25",
+                                                    "41", "%3b", ";", "[", "~", "%7E", "&x="}));
+    std::string target = "/";
+    for (const std::string& piece : pieces) target += piece;
+    const auto once = parse_origin("example.org", target);
+    if (!once) return;
+    const auto again = parse_origin("example.org", once->target);
+    RC_ASSERT(again.has_value());
+    RC_ASSERT(again->target == once->target);
+    http::UriScratch before;
+    http::UriScratch after;
+    RC_ASSERT(*http::decode_path(http::split_target(target).path, before) ==
+              *http::decode_path(once->path(), after));
+  }));
+}
+
 TEST(ParseOrigin, RefusesWhatTwoReadersCouldTakeDifferently) {
   for (const std::string_view host :
        {"", ":443", "example.org.", ".example.org", "a..b", "a b", "user@example.org",
@@ -132,6 +176,7 @@ TEST(ParseLocation, LeadsToHttpsOnly) {
   EXPECT_EQ(to("/x"), "https://example.org:8443/x");
   EXPECT_EQ(to("x?y"), "https://example.org:8443/a/x?y");
   EXPECT_EQ(to("?y"), "https://example.org:8443/a/b?y");
+  EXPECT_EQ(to("https://other.org/%7ex?%2f"), "https://other.org/~x?%2F");
   for (const std::string_view location :
        {"http://other.org/", "HTTP://other.org/", "ftp://x/", "javascript:1", "file:///etc/x"}) {
     EXPECT_EQ(to(location), "NotAllowed") << location;
@@ -176,6 +221,28 @@ TEST(AllowList, PrefixesCountInWholeSegmentsOfTheDecodedPath) {
   EXPECT_FALSE(covers("example.org/maps", "example.org", "/"));
   EXPECT_FALSE(covers("example.org/maps", "example.org", "/a?/maps"));
   EXPECT_TRUE(covers("example.org/", "example.org", "/a"));
+}
+
+// Servers take these for a way out of the prefix, or at least not all for the same.
+TEST(AllowList, PrefixesCoverNothingThatServersReadInDifferentWays) {
+  for (const std::string_view below :
+       {"/..;/secret", "/..;x=1/secret", "/a;/b", "/;/a", "/a;v=1", "/%3b/a", "/..%3B/secret",
+        "/%252e%252e/secret", "/%25252e/secret", "/%255c..", "/a%252fb", "/%25u002e%25u002e/secret",
+        "/%c0%ae%c0%ae/secret", "/%ff", "/..%20/secret", "/%20/secret", "/.../secret", "/a/..."}) {
+    const std::string path = "/maps" + std::string(below);
+    EXPECT_FALSE(covers("example.org/maps", "example.org", path)) << path;
+    EXPECT_TRUE(covers("example.org", "example.org", path)) << path;
+    // Purges are about what is there, whoever let it in.
+    EXPECT_TRUE(AllowedOrigin::parse("example.org/maps")->has(url("example.org", path))) << path;
+  }
+  for (const std::string_view fine :
+       {"", "/", "/a", "/a..b/.c/..d", "/100%25", "/100%25.png", "/%C3%A4", "/a%20b", "/a/?x=;..;/",
+        "/a?%252e", "/.well-known/x", "/a+b=c,d:e@f!"}) {
+    EXPECT_TRUE(covers("example.org/maps", "example.org", "/maps" + std::string(fine))) << fine;
+  }
+  for (const std::string_view aside : {"/maps;/a", "/maps%3b/a", "/x;/maps/a"}) {
+    EXPECT_FALSE(covers("example.org/maps", "example.org", aside)) << aside;
+  }
 }
 
 TEST(EdgeConfig, AnEntryOfAllowThatIsNoneIsNamed) {

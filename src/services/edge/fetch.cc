@@ -109,6 +109,12 @@ std::string plural(std::uint32_t tries) {
 
 }  // namespace
 
+bool came_before_asking(const Error& error) noexcept {
+  return std::ranges::any_of(error.details, [](const auto& each) {
+    return each.first == kOriginNotAsked.first && each.second == kOriginNotAsked.second;
+  });
+}
+
 // What a core has of its own.
 struct Fetcher::Loop {
   Loop(platform::Executor& executor, platform::Net& net, http::ClientSettings settings,
@@ -219,10 +225,16 @@ Result<OriginUrl> Fetcher::admit(const FetchRequest& request, const SettingsPtr&
                                  Loop& loop) {
   Result<OriginUrl> url = parse_origin(request.host_port, request.target);
   if (!url) return url;
-  if (!loop.allow_of(config).covers(*url)) {
-    const std::string also = config->mode == Mode::Offline ? ", and edge.mode is offline" : "";
-    return fail(Error(Code::NotAllowed, "edge.allow does not have " + url->without_query() + also)
-                    .with("reason", std::string(reason::kNotAllowed)));
+  const AllowList& allow = loop.allow_of(config);
+  if (!allow.covers(*url)) {
+    std::string why = "edge.allow does not have " + url->without_query();
+    if (allow.has(*url)) {
+      why = "servers read " + url->without_query() +
+            " in different ways, so a path prefix of edge.allow does not cover it";
+    }
+    if (config->mode == Mode::Offline) why += ", and edge.mode is offline";
+    return fail(
+        Error(Code::NotAllowed, std::move(why)).with("reason", std::string(reason::kNotAllowed)));
   }
   return url;
 }
@@ -272,7 +284,8 @@ Task<Result<Fetched>> Fetcher::get(FetchRequest request, BodySink* sink, Deadlin
 Task<Result<Result<Fetched>>> Fetcher::try_once(FetchAttempt* attempt, Deadline deadline) {
   Result<Result<Fetched>> tried = co_await attempt->run(deadline);
   if (!tried && tried.error().code == Code::Timeout) meters_->timeouts.add();
-  co_return tried;
+  if (tried || attempt->may_try_again()) co_return tried;
+  co_return Result<Fetched>(fail(std::move(tried.error())));
 }
 
 void Fetcher::refused(const FetchRequest& request, const Error& error) {

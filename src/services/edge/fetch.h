@@ -78,6 +78,12 @@ struct Fetched {
   std::string final_url{};  // after redirects
 };
 
+// Whether the error of a fetch came before any request had left, so that no other request would
+// have done better: nobody listens, or the certificate is not to be trusted. Said in its details.
+inline constexpr std::pair<std::string_view, std::string_view> kOriginNotAsked = {"origin_asked",
+                                                                                  "no"};
+bool came_before_asking(const base::Error& error) noexcept;
+
 // Where the body of a 200 goes, without any coding.
 class BodySink {
  public:

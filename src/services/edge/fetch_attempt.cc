@@ -154,7 +154,12 @@ Task<Tried> FetchAttempt::run(runtime::Deadline deadline) {
     seen.push_back(at_);
     http::SendProgress progress;
     Result<http::ClientResponse> response = co_await ask(&progress, deadline);
-    if (!response) co_return judge_failure(std::move(response.error()), at_, progress);
+    if (progress.resent) ++resent_;
+    if (!response) {
+      const bool is_asked = progress.sent || seen.size() > 1;
+      if (!is_asked) response.error().details.emplace_back(kOriginNotAsked);
+      co_return judge_failure(std::move(response.error()), at_, progress);
+    }
     const int status = response->status();
     if (is_redirect(status)) {
       Result<OriginUrl> next = next_hop(*response, seen);
@@ -203,6 +208,7 @@ Task<Result<http::ClientResponse>> FetchAttempt::ask(http::SendProgress* progres
   http::ClientRequest request{.target = at_.target,
                               .host = authority,
                               .fields = std::span(fields).first(count),
+                              .may_resend = may_try_again(),
                               .progress = progress};
   to->aim(request);
   requested_ms_ = tools_.clock->unix_ms();
@@ -278,7 +284,7 @@ Fetched FetchAttempt::head_of(const http::ClientResponse& response) const {
   }
   head.requested_ms = requested_ms_;
   head.received_ms = received_ms_;
-  head.tries = tries_;
+  head.tries = tries();
   head.final_url = at_.text();
   return head;
 }

@@ -65,7 +65,11 @@ class FetchAttempt {
   // Cancel-safe: aborting closes the connection.
   platform::Task<Tried> run(runtime::Deadline deadline);
 
-  [[nodiscard]] std::uint32_t tries() const noexcept { return tries_; }
+  // What was sent again because a kept connection was stale counts as well.
+  [[nodiscard]] std::uint32_t tries() const noexcept { return tries_ + resent_; }
+  [[nodiscard]] bool may_try_again() const noexcept {
+    return tries() < rules_.config->fill.max_tries;
+  }
   // Where it was last, after redirects.
   [[nodiscard]] const OriginUrl& at() const noexcept { return at_; }
   // The sink did not take the body: the origin is not to blame.
@@ -94,6 +98,7 @@ class FetchAttempt {
   OriginUrl at_;
   Restraints restraints_;  // of the redirects so far
   std::uint32_t tries_ = 0;
+  std::uint32_t resent_ = 0;
   std::int64_t requested_ms_ = 0;
   std::int64_t received_ms_ = 0;
   bool unconditional_ = false;  // the origin confirmed something else than what it was asked about

@@ -131,6 +131,18 @@ TEST_F(FetchFaultTest, AnOriginThatDoesNotListenIsTriedAgain) {
   EXPECT_EQ(fills("failed"), 1);
 }
 
+// The origin closed the kept connection, and fails on new ones.
+TEST_F(FetchFaultTest, WhatIsSentAgainOnAStaleConnectionCountsAsATry) {
+  Origin& origin = add_origin("a.example");
+  start();
+  EXPECT_EQ(run(origin).status(), 200);
+  origin.act = {.end = Act::End::Close};
+  const Outcome out = run(origin);
+  EXPECT_EQ(out.code(), Code::UpstreamFail);
+  EXPECT_EQ(origin.requests.size(), 1U + 3U);
+  EXPECT_EQ(out.detail("tries"), "3");
+}
+
 TEST_F(FetchFaultTest, AResetBeforeTheAnswerIsTriedAgain) {
   Origin& origin = add_origin("a.example");
   origin.script = {resets(), resets()};

@@ -24,6 +24,7 @@ using storage_api::Range;
 constexpr base::Duration kLastWords = std::chrono::milliseconds(100);
 // What the origin has for one piece. A download may last longer than the request's deadline.
 constexpr base::Duration kPieceTime = std::chrono::seconds(10);
+constexpr platform::BlockingKind kHashObject{"hash_object", std::chrono::seconds(10)};
 constexpr std::size_t kPieceBytes = ObjectVerifier::kPieceBytes;
 
 Result<Range> cut(const std::optional<Range>& asked, std::uint64_t length) {
@@ -133,11 +134,17 @@ http::Client& HttpOrigin::here() {
   return (*found)->client;
 }
 
+Task<Result<std::uint64_t>> HttpOrigin::stat(base::ObjectId address, Deadline deadline) {
+  const auto response = co_await ask(http::Method::Head, address, std::nullopt, deadline);
+  if (!response) co_return fail(response.error());
+  co_return response->head().content_length.value_or(0);
+}
+
 Task<Result<ObjectStream>> HttpOrigin::open(base::ObjectId address, std::optional<Range> range,
                                             Deadline deadline) {
   VerifiedPtr known = known_.find(address);
   if (known) co_return co_await open_pieces(address, std::move(known), range, deadline);
-  auto response = co_await ask(address, std::nullopt, deadline);
+  auto response = co_await ask(http::Method::Get, address, std::nullopt, deadline);
   if (!response) co_return fail(std::move(response.error()));
   const Result<std::uint64_t> length = length_of(*response);
   if (!length) co_return fail(length.error());
@@ -173,7 +180,7 @@ Task<Result<ObjectStream>> HttpOrigin::open_pieces(base::ObjectId address, Verif
   co_return stream;
 }
 
-Task<Result<http::ClientResponse>> HttpOrigin::ask(base::ObjectId address,
+Task<Result<http::ClientResponse>> HttpOrigin::ask(http::Method method, base::ObjectId address,
                                                    std::optional<Range> range, Deadline deadline) {
   const std::string target = "/o/" + address.text();
   std::vector<http::Field> fields = {{"Accept-Encoding", "identity"}};
@@ -185,6 +192,7 @@ Task<Result<http::ClientResponse>> HttpOrigin::ask(base::ObjectId address,
     fields.push_back({"Range", bytes});
   }
   http::ClientRequest request{.target = target, .host = address_.authority(), .fields = fields};
+  request.method = method;
   address_.aim(request);
   auto response = co_await here().send(request, deadline);
   if (!response) co_return fail(std::move(response.error()));
@@ -212,7 +220,8 @@ Task<Result<base::Buffer>> HttpOrigin::read_small(base::ObjectId address,
   } else {
     // Shared with the pool, which may still be at it when nobody waits for it any more.
     auto shared = std::make_shared<base::Buffer>(std::move(*bytes));
-    const auto hashed = co_await blocking_.run([shared] { return b3::hash(shared->view()); });
+    const auto hashed =
+        co_await blocking_.run(kHashObject, [shared] { return b3::hash(shared->view()); });
     if (!hashed) co_return fail(hashed.error());
     found = *hashed;
     *bytes = std::move(*shared);
@@ -232,7 +241,7 @@ Task<Result<VerifiedPtr>> HttpOrigin::verify(base::ObjectId address, http::Clien
     // Perhaps by the one who was waited for.
     VerifiedPtr known = known_.find(address);
     if (known) co_return known;
-    auto again = co_await ask(address, std::nullopt, deadline);
+    auto again = co_await ask(http::Method::Get, address, std::nullopt, deadline);
     if (!again) co_return fail(std::move(again.error()));
     answer.emplace(std::move(*again));
   }
@@ -259,7 +268,7 @@ Task<Result<VerifiedPtr>> HttpOrigin::verify(base::ObjectId address, http::Clien
 
 Task<Result<base::Buffer>> HttpOrigin::read_piece(base::ObjectId address, VerifiedPtr object,
                                                   Range piece, Deadline deadline) {
-  auto response = co_await ask(address, piece, deadline);
+  auto response = co_await ask(http::Method::Get, address, piece, deadline);
   if (!response) co_return fail(std::move(response.error()));
   auto bytes = co_await response->read_all(piece.length);
   if (!bytes) co_return fail(std::move(bytes.error()));

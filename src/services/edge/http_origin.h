@@ -53,6 +53,8 @@ class HttpOrigin final : public Origin {
   // BodyCap when it is larger than may be.
   platform::Task<base::Result<index_api::NamedTarget>> look_up(catalog::NameRef name,
                                                                runtime::Deadline deadline) override;
+  platform::Task<base::Result<std::uint64_t>> stat(base::ObjectId address,
+                                                   runtime::Deadline deadline) override;
   platform::Task<base::Result<storage_api::ObjectStream>> open(
       base::ObjectId address, std::optional<storage_api::Range> range,
       runtime::Deadline deadline) override;
@@ -71,7 +73,8 @@ class HttpOrigin final : public Origin {
 
   [[nodiscard]] http::Client& here();
   // Answers of 200, or 206 with a range. UpstreamFail for any other, NotFound.
-  platform::Task<base::Result<http::ClientResponse>> ask(base::ObjectId address,
+  platform::Task<base::Result<http::ClientResponse>> ask(http::Method method,
+                                                         base::ObjectId address,
                                                          std::optional<storage_api::Range> range,
                                                          runtime::Deadline deadline);
   // How long the object is; BodyCap.

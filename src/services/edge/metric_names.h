@@ -39,6 +39,11 @@ inline constexpr runtime::MetricDecl kTiles = runtime::declare_counter(
     "Requests for tiles of packs: from memory, from the pack, not in the pack, or refused.",
     {{"outcome", kTileOutcomes}});
 
+// Sites.
+inline constexpr runtime::MetricDecl kSiteFilesMissing =
+    runtime::declare_gauge("edge_site_files_missing",
+                           "Files of a site that are not stored, as of its last check.", {"site"});
+
 // Of the cache behind /edge/assets.
 inline constexpr std::array<std::string_view, 5> kCacheResults = {"hit", "miss", "stale",
                                                                   "revalidated", "negative"};
@@ -79,6 +84,7 @@ inline constexpr std::array kAll = {kLife.reload_success,
                                     &kMemoryBytes,
                                     &kPacks,
                                     &kTiles,
+                                    &kSiteFilesMissing,
                                     &kFills,
                                     &kFillBytes,
                                     &kFillSeconds,

@@ -38,6 +38,12 @@ Task<Result<index_api::NamedTarget>> LocalOrigin::look_up(catalog::NameRef name,
   return runtime::within(deadline, index_.look_up(std::move(name), deadline));
 }
 
+Task<Result<std::uint64_t>> LocalOrigin::stat(base::ObjectId address, Deadline deadline) {
+  const auto found = co_await storage_.stat(address, deadline);
+  if (!found) co_return fail(found.error());
+  co_return found->length;
+}
+
 Task<Result<ObjectStream>> LocalOrigin::open(base::ObjectId address,
                                              std::optional<storage_api::Range> range,
                                              Deadline deadline) {

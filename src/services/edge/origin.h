@@ -30,6 +30,9 @@ class Origin {
   // NotFound when there is no such name or version. Cancel-safe.
   virtual platform::Task<base::Result<index_api::NamedTarget>> look_up(
       catalog::NameRef name, runtime::Deadline deadline) = 0;
+  // How long an object is, without reading it. NotFound. Cancel-safe.
+  virtual platform::Task<base::Result<std::uint64_t>> stat(base::ObjectId address,
+                                                           runtime::Deadline deadline) = 0;
   // All of an object or a part of it, as StorageApi::open: no byte leaves before it was verified.
   // Cancel-safe.
   virtual platform::Task<base::Result<storage_api::ObjectStream>> open(
@@ -50,6 +53,8 @@ class LocalOrigin final : public Origin {
 
   platform::Task<base::Result<index_api::NamedTarget>> look_up(catalog::NameRef name,
                                                                runtime::Deadline deadline) override;
+  platform::Task<base::Result<std::uint64_t>> stat(base::ObjectId address,
+                                                   runtime::Deadline deadline) override;
   platform::Task<base::Result<storage_api::ObjectStream>> open(
       base::ObjectId address, std::optional<storage_api::Range> range,
       runtime::Deadline deadline) override;

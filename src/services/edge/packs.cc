@@ -15,6 +15,12 @@ using base::fail;
 using base::Result;
 using platform::Task;
 
+namespace {
+
+constexpr platform::BlockingKind kMountPack{"mount_pack", std::chrono::seconds(30)};
+
+}  // namespace
+
 const MountEntry* PackTable::find(std::string_view name) const noexcept {
   const auto found = packs.find(name);
   return found != packs.end() ? &found->second : nullptr;
@@ -103,7 +109,7 @@ Task<Result<MountPtr>> Packs::mount(const Opening* opening, pack::PackPtr verifi
     return std::make_shared<const Mount>(order, verified, generation, *arena);
   };
   Result<MountPtr> made =
-      co_await parts_.host.blocking.run([make]() -> MountPtr { return make(); });
+      co_await parts_.host.blocking.run(kMountPack, [make]() -> MountPtr { return make(); });
   if (!made) co_return made;
   if (!opening->is_wanted()) {
     co_return fail(Code::Canceled, "the pack was removed or replaced while it was verified");

@@ -6,6 +6,7 @@
 
 #include "http/accept.h"
 #include "http/selection.h"
+#include "services/edge/error_page.h"
 #include "services/kit/handlers.h"
 #include "services/kit/representation.h"
 
@@ -25,41 +26,16 @@ constexpr std::string_view kPolicyLines =
     "Content-Security-Policy: default-src 'none'; script-src 'self'; worker-src 'self'; "
     "style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'\r\n"
-    "X-Content-Type-Options: nosniff\r\n"
     "Referrer-Policy: no-referrer\r\n"
     "Cross-Origin-Resource-Policy: same-origin\r\n";
-
-// As text and as the value of an attribute in double quotes.
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += c;
-    }
-  }
-  return safe;
-}
 
 // The page with what it has to know in place of {{pack}}, {{format}} and {{tiles}}. What is filled
 // in is not looked at again.
 std::string filled(std::string_view page, const PreviewedPack& pack) {
   const std::array<std::pair<std::string_view, std::string>, 3> values = {
-      {{"{{pack}}", escaped(pack.name)},
-       {"{{format}}", escaped(pack.format)},
-       {"{{tiles}}", escaped(pack.tiles)}}};
+      {{"{{pack}}", escape_html(pack.name)},
+       {"{{format}}", escape_html(pack.format)},
+       {"{{tiles}}", escape_html(pack.tiles)}}};
   std::string text;
   while (!page.empty()) {
     const std::size_t mark = page.find("{{");

@@ -35,7 +35,6 @@ void expect_strict(const Answer& answer) {
       "Content-Security-Policy: default-src 'none'; script-src 'self'; worker-src 'self'; "
       "style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; "
       "form-action 'none'; frame-ancestors 'none'"));
-  EXPECT_TRUE(answer.says("X-Content-Type-Options: nosniff"));
   EXPECT_TRUE(answer.says("Referrer-Policy: no-referrer"));
 }
 

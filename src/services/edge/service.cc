@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "services/edge/lists.h"
 #include "services/edge/metric_names.h"
 #include "services/edge/wires.h"
 
@@ -19,6 +20,7 @@ constinit const kit::ServiceKind kKind{.name = "edge",
                                        .wires = &kWires,
                                        .life = metrics::kLife,
                                        .metrics = metrics::kAll,
+                                       .lists = kLists,
                                        .section = kit::section_of<edge_section>,
                                        .settings = kit::settings_of<edge_section>,
                                        .make = make,
@@ -31,6 +33,7 @@ Service::Service(kit::ServiceParts parts, std::string directory, const RouteAdde
       core_(core_parts(std::move(directory), origins), settings()) {
   routes(router(), core_);
   add_gauge(metrics::kPacks, [this] { return core_.packs().mounted(); });
+  add_gauges(metrics::kSiteFilesMissing, [this] { return core_.sites().missing_files(); });
   tell_errors([this](std::string_view code) { core_.note_error(code); });
   add_gauge(metrics::kMemoryBytes, [this] { return core_.loader().memory().used_bytes(); });
   add_gauge(metrics::kCacheBytes, [this] { return core_.assets().table().bytes(); });

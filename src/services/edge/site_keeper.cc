@@ -22,6 +22,7 @@ using runtime::Deadline;
 constexpr base::Duration kLookUpTime = std::chrono::seconds(5);
 constexpr base::Duration kReadTime = std::chrono::seconds(30);
 constexpr base::Duration kLongestPause = std::chrono::seconds(30);
+constexpr platform::BlockingKind kReadSiteTree{"read_site_tree", kReadTime};
 
 platform::TimePoint now() { return platform::Executor::current()->now(); }
 
@@ -56,8 +57,9 @@ void SiteKeeper::take_wanted() {
     tell(EventKind::SiteRemoved, one.first, one.second.target, 0);
     return true;
   });
-  // Names may have to be looked up more often than before.
+  // Names may have to be looked up more often than before, and files checked.
   for (auto& [name, site] : followed_) {
+    site.check_due = std::min(site.check_due, now() + config->sites_check);
     if (site.due != platform::kNever) site.due = std::min(site.due, now() + config->sites_refresh);
   }
 }
@@ -95,22 +97,28 @@ Task<void> SiteKeeper::look_first(Deadline deadline) {
 void SiteKeeper::show(Followed& site, Site next) {
   parts_.sites->show(next);
   site.shown = parts_.sites->find(next.name);
+  check_wake_.set();
 }
 
 Task<void> SiteKeeper::run(runtime::Shutdown shutdown) {
   is_heard_ = true;
   for (EdgeEvent& event : std::exchange(untold_, {})) parts_.edge.events->send(std::move(event));
   runtime::Background<void> changes(take_jobs(shutdown));
+  std::optional<runtime::Background<void>> checks(std::in_place, check_sites(shutdown));
   Lanes lanes;
   while (!shutdown.requested()) {
     wake_.clear();
-    if (std::exchange(has_news_, false)) take_wanted();
+    if (std::exchange(has_news_, false)) {
+      take_wanted();
+      check_wake_.set();  // the next check may be due sooner
+    }
     start_due(lanes);
     if (are_all_looked_at()) parts_.sites->has_looked();
     co_await runtime::wait_either(runtime::EventOp(wake_), runtime::StopOp{shutdown},
                                   next_due(lanes));
   }
   for (auto& lane : lanes) lane.reset();
+  checks.reset();
   if (!changes.done()) co_await runtime::wait_for(changes.finished(), Deadline());
   parts_.jobs->close();
 }
@@ -221,7 +229,9 @@ Task<Result<SiteTreePtr>> SiteKeeper::read_tree(base::ObjectId address) {
   }
   if (!bytes) co_return fail(std::move(bytes.error()));
   auto made = co_await parts_.edge.host.blocking.run(
-      [text = std::move(*bytes)] { return SiteTree::read(base::as_text(text.view())); });
+      kReadSiteTree, [text = std::move(*bytes)](const base::StopToken& stop) {
+        return SiteTree::read(base::as_text(text.view()), stop);
+      });
   if (!made) co_return fail(std::move(made.error()));
   co_return std::move(*made);
 }
@@ -263,7 +273,8 @@ void SiteKeeper::succeeded(const std::string& name, Followed& site, Draft draft,
               .tree = draft.tree,
               .address = draft.address,
               .version = draft.version,
-              .generation = draft.generation});
+              .generation = draft.generation,
+              .missing = draft.tree == before->tree ? before->missing : MissingFiles{}});
   if (!has_moved) return;
   tell(has_tree ? EventKind::SiteSwitched : EventKind::SiteMounted, name,
        site.target + " " + draft.address.text(), draft.tree->bytes(), by);
@@ -283,6 +294,51 @@ void SiteKeeper::failed(const std::string& name, Followed& site, base::Error err
   Site next = *site.shown;
   next.is_unanswered = is_of_origin(error.code);
   next.error = std::move(error);
+  show(site, std::move(next));
+}
+
+std::pair<std::string, platform::TimePoint> SiteKeeper::next_check() const {
+  std::pair<std::string, platform::TimePoint> next{"", platform::kNever};
+  for (const auto& [name, site] : followed_) {
+    if (!site.shown || !site.shown->tree) continue;
+    const bool is_new = site.checked != site.shown->tree;
+    const platform::TimePoint due = is_new ? platform::TimePoint() : site.check_due;
+    if (due < next.second) next = {name, due};
+  }
+  return next;
+}
+
+Task<void> SiteKeeper::check_sites(runtime::Shutdown shutdown) {
+  while (!shutdown.requested()) {
+    check_wake_.clear();
+    auto [name, due] = next_check();
+    if (due <= now()) {
+      co_await check_site(std::move(name));
+    } else {
+      co_await runtime::wait_either(runtime::EventOp(check_wake_), runtime::StopOp{shutdown},
+                                    Deadline(due));
+    }
+  }
+}
+
+Task<void> SiteKeeper::check_site(std::string name) {
+  const SiteTreePtr tree = followed_.at(name).shown->tree;
+  auto missing = co_await check_files(parts_.origin, tree);
+  const auto found = followed_.find(name);
+  if (found == followed_.end() || found->second.shown->tree != tree) co_return;
+  Followed& site = found->second;
+  const base::Duration interval = parts_.edge.settings->get()->sites_check;
+  site.checked = tree;
+  site.check_due = now() + (missing ? interval : std::min(interval, kLongestPause));
+  if (!missing || *missing == site.shown->missing) co_return;
+  if (missing->count > 0) {
+    parts_.edge.log.warn("files of a site are not stored",
+                         {{"site", name}, {"files", missing->count}, {"first", missing->first}});
+  } else {
+    parts_.edge.log.info("all files of a site are stored again", {{"site", name}});
+  }
+  Site next = *site.shown;
+  next.missing = std::move(*missing);
   show(site, std::move(next));
 }
 

@@ -1,5 +1,7 @@
 // SiteKeeper: the one task that changes sites. It knows what is wanted, by ron.toml and by
 // operators, looks the names up again and again, reads the tree of one that moved, and switches.
+// Now and then it asks whether the files of the trees are stored (site_check.h), one site at a
+// time.
 #pragma once
 
 #include <array>
@@ -67,6 +69,8 @@ class SiteKeeper {
     std::uint32_t failures = 0;
     bool is_looked_at = false;  // once
     platform::TimePoint due{};
+    SiteTreePtr checked{};  // the tree whose files were checked last
+    platform::TimePoint check_due{};
   };
   // What a target was found to be.
   struct Draft {
@@ -108,6 +112,11 @@ class SiteKeeper {
   void failed(const std::string& name, Followed& site, base::Error error);
   void show(Followed& site, Site next);
 
+  // Whose files are to be checked next, and when; empty: there is no tree.
+  [[nodiscard]] std::pair<std::string, platform::TimePoint> next_check() const;
+  platform::Task<void> check_sites(runtime::Shutdown shutdown);
+  platform::Task<void> check_site(std::string name);
+
   platform::Task<void> take_jobs(runtime::Shutdown shutdown);
   platform::Task<base::Result<SiteChange>> change(SiteJob* job);
   platform::Task<base::Result<SiteChange>> add(SiteJob* job);
@@ -121,6 +130,7 @@ class SiteKeeper {
   std::map<std::string, Followed> followed_;
   std::uint64_t last_serial_ = 0;
   platform::Event wake_;
+  platform::Event check_wake_;
   bool has_news_ = true;  // of what is wanted
   // The auditor starts as this task does: what the first look came to, one for each site, waits.
   bool is_heard_ = false;

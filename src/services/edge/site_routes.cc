@@ -8,6 +8,8 @@
 #include "chain/fields.h"
 #include "http/accept.h"
 #include "http/selection.h"
+#include "services/edge/error_page.h"
+#include "services/edge/lists.h"
 #include "services/edge/routes.h"
 #include "services/kit/documents.h"
 #include "services/kit/handlers.h"
@@ -87,7 +89,6 @@ std::string header_lines(const Site& site, const Form& form) {
     if (site.tree->has_siblings(asked)) lines += "Vary: Accept-Encoding\r\n";
   }
   lines += site.is_fixed && !form.is_error_page() ? kForever : kAskAgain;
-  lines += "X-Content-Type-Options: nosniff\r\n";
   return lines;
 }
 
@@ -138,9 +139,11 @@ Task<Response> stream(Core* core, Request* request, SiteTree::File file, http::S
                       Response response) {
   const storage_api::Range range{selection.offset, selection.length};
   auto opened = co_await core->sites().origin().open(file.address, range, request->deadline);
-  if (!opened) co_return refuse(*request, unreadable(std::move(opened.error()), file.address));
+  if (!opened)
+    co_return refuse_visibly(*request, unreadable(std::move(opened.error()), file.address));
   if (opened->object_length != file.length) {
-    co_return refuse(*request, {Code::IntegrityFail, "the object is not as long as its site says"});
+    co_return refuse_visibly(*request,
+                             {Code::IntegrityFail, "the object is not as long as its site says"});
   }
   response.body = http::SizedBody{std::move(opened->body), selection.length};
   co_return response;
@@ -157,7 +160,7 @@ Task<Response> answer_miss(Core* core, Request* request, SitePtr site, Form form
   const bool is_head = request->head->method == Method::Head;
   if (!is_bodiless && !is_head && !is_streamed(*core, file)) {
     const auto loaded = co_await load(core, site, form, request);
-    if (!loaded) co_return refuse(*request, loaded.error());
+    if (!loaded) co_return refuse_visibly(*request, loaded.error());
     co_return kit::answer(*request, *loaded, selection);
   }
   response.lines += header_lines(*site, form);
@@ -175,11 +178,11 @@ Task<Response> answer_missing(Core* core, Request* request, SitePtr site) {
   const SiteTree::FileIndex page = site->tree->error_page(request->params[1]);
   const bool is_usable =
       page != SiteTree::kNoFile && site->tree->file(page).length <= base::limits::kDecodedBytes;
-  if (!is_usable) co_return refuse(*request, error);
+  if (!is_usable) co_return refuse_visibly(*request, error);
   Form form = plain(page);
   form.variant = static_cast<std::uint64_t>(Form::Kind::ErrorPage);
   const auto loaded = co_await load(core, site, form, request);
-  if (!loaded) co_return refuse(*request, error);
+  if (!loaded) co_return refuse_visibly(*request, error);
   Response response(404);
   response.error_code = base::info(Code::NotFound).name;
   response.prepared_lines = (*loaded)->header_lines;
@@ -213,7 +216,7 @@ Result<SitePtr> shown_site(const Sites& sites, const Request& request) {
 
 Task<Response> get_file(Core* core, Request* request) {
   auto site = shown_site(core->sites(), *request);
-  if (!site) co_return refuse(*request, site.error());
+  if (!site) co_return refuse_visibly(*request, site.error());
   const SiteTree& tree = *(*site)->tree;
   const SiteTree::Found found = tree.find(request->params[1]);
   if (found.kind == SiteTree::Kind::Redirect) co_return redirect(*request, **site);
@@ -228,12 +231,13 @@ Task<Response> get_file(Core* core, Request* request) {
 
 Task<Response> get_root(Core* core, Request* request) {
   const auto site = shown_site(core->sites(), *request);
-  if (!site) co_return refuse(*request, site.error());
+  if (!site) co_return refuse_visibly(*request, site.error());
   co_return redirect(*request, **site);
 }
 
 Task<Response> get_no_site(Core*, Request* request) {
-  co_return refuse(*request, {Code::NotFound, "ask for /edge/sites/SITE/, or /edge/sites for all"});
+  co_return refuse_visibly(*request,
+                           {Code::NotFound, "ask for /edge/sites/SITE/, or /edge/sites for all"});
 }
 
 std::string_view state_of(const Site& site) noexcept {
@@ -251,6 +255,10 @@ Value describe(const Site& site) {
     map.emplace("address", site.address.text());
     map.emplace("files", site.tree->files());
     map.emplace("bytes", site.tree->bytes());
+  }
+  if (site.missing.count > 0) {
+    map.emplace("missing_files", site.missing.count);
+    map.emplace("first_missing", site.missing.first);
   }
   if (site.version != 0) map.emplace("version", site.version);
   if (site.error) map.emplace("error", site.error->message);
@@ -289,7 +297,7 @@ Task<Response> remove_site(Core* core, Request* request) {
 
 void add_site_routes(http::Router& router, Core& core) {
   kit::Routes(router, core)
-      .add(Method::Get, "/edge/sites", Access::read(), list_sites)
+      .list(kSiteList, Access::read(), list_sites)
       .add(Method::Get, "/edge/sites/{site}", Access::read(), get_root)
       .add(Method::Get, "/edge/sites/{site}/{path...}", Access::read(), get_file)
       .add(Method::Get, "/edge/sites/{nothing...}", Access::read(), get_no_site);

@@ -1,8 +1,9 @@
 // SiteTree: a manifest as a web site has it: from a path to a file, a directory or nothing.
 //
 // Immutable and compact: all paths in one text, a sorted table of where they are in it, a type once
-// for all files that have it. Links are followed when it is made, from entry to entry of the
-// manifest, so that nothing outside of the tree can be reached and a look-up never runs in circles.
+// for all files that have it. Links are followed when it is made, each once, from entry to entry of
+// the manifest, so that nothing outside of the tree can be reached and a look-up never runs in
+// circles. Making it takes n log n steps for n bytes of manifest, whatever its links are.
 #pragma once
 
 #include <array>
@@ -15,6 +16,7 @@
 
 #include "base/object_id.h"
 #include "base/result.h"
+#include "base/stop_token.h"
 #include "base/units.h"
 #include "catalog/manifest.h"
 #include "http/codecs.h"
@@ -48,9 +50,12 @@ class SiteTree {
     std::array<FileIndex, kSiblingKinds.size()> siblings{};
   };
 
-  // Malformed when the text is no manifest. Takes time proportional to it: off the cores.
-  static base::Result<std::shared_ptr<const SiteTree>> read(std::string_view text);
-  explicit SiteTree(const catalog::Manifest& manifest);
+  // Malformed when the text is no manifest, the token's error when it was asked to stop. Off the
+  // cores.
+  static base::Result<std::shared_ptr<const SiteTree>> read(std::string_view text,
+                                                            const base::StopToken& stop = {});
+  // Not whole if it was asked to stop.
+  explicit SiteTree(const catalog::Manifest& manifest, const base::StopToken& stop = {});
   SiteTree(const SiteTree&) = delete;
   SiteTree& operator=(const SiteTree&) = delete;
 
@@ -69,6 +74,8 @@ class SiteTree {
   [[nodiscard]] FileIndex error_page(std::string_view path) const;
 
   [[nodiscard]] const File& file(FileIndex index) const noexcept { return files_[index]; }
+  // Where a file stands in the tree. Takes time proportional to the tree.
+  [[nodiscard]] std::string_view path_of(FileIndex index) const noexcept;
   // Of a Content-Type header.
   [[nodiscard]] const std::string& type_of(const File& file) const noexcept {
     return types_[file.type];
@@ -77,6 +84,8 @@ class SiteTree {
 
   [[nodiscard]] std::size_t files() const noexcept { return files_.size(); }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+  // Look-ups of one name in one directory that following all links took.
+  [[nodiscard]] std::uint64_t link_steps() const noexcept { return link_steps_; }
   // What it costs in memory.
   [[nodiscard]] std::size_t footprint() const noexcept;
 
@@ -88,20 +97,35 @@ class SiteTree {
     std::uint32_t value = 0;  // of files_ or links_
     Kind kind = Kind::Directory;
   };
+  // Of nodes_: all that stands below a directory.
+  struct Range {
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+  };
   struct Link {
-    std::string target;         // from the root; empty once it is known where it ends
     const Node* end = nullptr;  // a file or a directory; null: it leads nowhere
+    Range below{};              // of a directory
   };
   class TypeTable;
   class Walk;
+  class LinkWalks;
 
   void add_entry(const catalog::ManifestEntry& entry, std::string_view path_before,
                  TypeTable& types);
-  void follow_links();
-  void add_siblings();
+  void follow_links(std::vector<std::string> targets, const base::StopToken& stop);
+  void add_siblings(const base::StopToken& stop);
 
   [[nodiscard]] std::string_view path_of(const Node& node) const noexcept {
     return std::string_view(text_).substr(node.at, node.size);
+  }
+  // The first of a range whose path, from `skip` on, is not less than `text` and then `after`.
+  [[nodiscard]] std::uint32_t first_not_less(Range range, std::size_t skip, std::string_view text,
+                                             std::string_view after) const noexcept;
+  // What stands below a directory, whose name begins at `skip` of its path: looked for in the range
+  // of the directory it is in.
+  [[nodiscard]] Range below(const Node& directory, std::size_t skip, Range within) const noexcept;
+  [[nodiscard]] Range everything() const noexcept {
+    return {0, static_cast<std::uint32_t>(nodes_.size())};
   }
   // At exactly this path, links as such; null when there is none.
   [[nodiscard]] const Node* node_at(std::string_view path) const noexcept;
@@ -117,6 +141,7 @@ class SiteTree {
   std::vector<Link> links_;
   std::vector<std::string> types_;
   std::uint64_t bytes_ = 0;
+  std::uint64_t link_steps_ = 0;
 };
 
 using SiteTreePtr = std::shared_ptr<const SiteTree>;

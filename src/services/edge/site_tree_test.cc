@@ -112,6 +112,55 @@ TEST(SiteTree, FollowsABoundedNumberOfLinks) {
             address_of("z"));
 }
 
+// Tens of thousands of links into a deep directory where nothing is: each name of each target is
+// looked up once, and so are those of links that lead through each other.
+TEST(SiteTree, FollowsEachLinkOnce) {
+  constexpr std::size_t kLinks = 40'000;
+  constexpr std::size_t kDepth = 40;
+  std::string deep = "d";
+  for (std::size_t i = 1; i < kDepth; ++i) deep += "/d";
+  std::vector<ManifestEntry> entries = {page(deep + "/page")};
+  for (std::size_t i = 0; i < kLinks; ++i) {
+    entries.push_back(link_at("l" + std::to_string(i), deep + "/nothing"));
+  }
+  const SiteTree dangling(manifest_of(entries));
+  EXPECT_EQ(at(dangling, "l7"), "missing");
+  EXPECT_EQ(dangling.link_steps(), kLinks * (kDepth + 1));
+
+  entries.erase(entries.begin() + 1, entries.end());
+  for (std::size_t i = 0; i < kLinks; ++i) {
+    entries.push_back(link_at("l" + std::to_string(i), "l" + std::to_string((i + 1) % kLinks)));
+  }
+  const SiteTree circle(manifest_of(entries));
+  EXPECT_EQ(at(circle, "l7"), "missing");
+  EXPECT_EQ(circle.link_steps(), kLinks);
+}
+
+// The walk of one link passes through the ends of others, whatever the order they stand in.
+TEST(SiteTree, FollowsLinksThroughLinks) {
+  const SiteTree tree(
+      manifest_of({page("a-b/x"), page("a/b/c/page"), page("a0"), link_at("1", "2/c"),
+                   link_at("2", "3/b"), link_at("3", "a"), link_at("4", "1/page"),
+                   link_at("5", "4/page"), link_at("6", "a-b/x/y"), link_at("7", "6/z")}));
+  EXPECT_EQ(at(tree, "1/page"), address_of("a/b/c/page"));
+  EXPECT_EQ(at(tree, "4"), address_of("a/b/c/page"));
+  EXPECT_EQ(at(tree, "3/b/c/page"), address_of("a/b/c/page"));
+  for (const char* path : {"5", "6", "7", "3/x", "3/b/c"}) {
+    EXPECT_EQ(at(tree, path), path == std::string_view("3/b/c") ? "redirect" : "missing") << path;
+  }
+}
+
+TEST(SiteTree, IsNotReadOnceItIsAskedToStop) {
+  const auto flag = std::make_shared<base::StopFlag>();
+  const base::StopToken stop(flag);
+  const std::string text = catalog::print(manifest_of({page("x"), link_at("y", "x")}));
+  EXPECT_TRUE(SiteTree::read(text, stop).has_value());
+  flag->set(base::StopCause::Ending);
+  EXPECT_EQ(SiteTree::read(text, stop).error().code, base::Code::Canceled);
+  flag->set(base::StopCause::Overdue);
+  EXPECT_EQ(SiteTree::read(text, stop).error().code, base::Code::Timeout);
+}
+
 TEST(SiteTree, HasTheNearestErrorPage) {
   const SiteTree tree(manifest_of({page("404.html"), page("a/404.html"), page("a/b/x"), page("c/x"),
                                    link_at("d", "a"), link_at("c/404.html", "x")}));

@@ -1,5 +1,6 @@
 #include "services/edge/sites.h"
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <utility>
@@ -20,6 +21,29 @@ using platform::Task;
 
 // How long a start waits for sites that are slow to come.
 constexpr base::Duration kFirstLook = std::chrono::seconds(2);
+
+// Sites with files missing that readiness names.
+constexpr std::size_t kMostNamed = 8;
+
+// `sites: docs misses 2 files`
+std::vector<std::string> missing_of_sites(const SiteTable& table) {
+  std::vector<std::string> missing;
+  std::size_t unnamed = 0;
+  for (const auto& [name, site] : table) {
+    const std::uint64_t count = site->missing.count;
+    if (count == 0) continue;
+    if (missing.size() == kMostNamed) {
+      ++unnamed;
+    } else {
+      missing.push_back("sites: " + name + " misses " + std::to_string(count) +
+                        (count == 1 ? " file" : " files"));
+    }
+  }
+  if (unnamed > 0) {
+    missing.push_back("sites: " + std::to_string(unnamed) + " more miss files");
+  }
+  return missing;
+}
 
 std::string book_path(const std::string& directory) {
   return directory.empty() ? std::string() : directory + "/sites.json";
@@ -138,15 +162,25 @@ std::vector<std::string> Sites::missing() const {
   if (table->empty()) return {};
   if (!origin_) return {"edge.origin"};
   if (!has_looked_.load(std::memory_order_relaxed)) return {"sites"};
-  for (const auto& [name, site] : *table) {
-    if (!site->is_unanswered) continue;
-    const Code code = site->error->code;
-    if (code == Code::UpstreamFail || code == Code::Timeout) {
-      return {"sites: the origin does not answer"};
+  std::vector<std::string> missing = missing_of_sites(*table);
+  const auto unanswered =
+      std::ranges::find_if(*table, [](const auto& one) { return one.second->is_unanswered; });
+  if (unanswered == table->end()) return missing;
+  const base::Error& error = *unanswered->second->error;
+  missing.push_back(error.code == Code::UpstreamFail || error.code == Code::Timeout
+                        ? "sites: the origin does not answer"
+                        : "sites: the origin does not give them: " + std::string(error.name()));
+  return missing;
+}
+
+runtime::Meters::Levels Sites::missing_files() const {
+  runtime::Meters::Levels levels;
+  for (const auto& [name, site] : *all()) {
+    if (site->missing.count > 0) {
+      levels.emplace_back(name, static_cast<std::int64_t>(site->missing.count));
     }
-    return {"sites: the origin does not give them: " + std::string(site->error->name())};
   }
-  return {};
+  return levels;
 }
 
 Task<void> Sites::keep(runtime::Shutdown shutdown) { return keeper_->run(std::move(shutdown)); }

@@ -22,10 +22,12 @@
 #include "platform/task.h"
 #include "runtime/deadline.h"
 #include "runtime/lock.h"
+#include "runtime/meter.h"
 #include "runtime/shutdown.h"
 #include "services/edge/book.h"
 #include "services/edge/origin.h"
 #include "services/edge/parts.h"
+#include "services/edge/site_check.h"
 #include "services/edge/site_tree.h"
 #include "services/kit/work_queue.h"
 
@@ -42,6 +44,7 @@ struct Site {
   std::uint64_t generation = 0;        // of the memory tier: one for each tree
   std::optional<base::Error> error{};  // why this is not what the target is now
   bool is_unanswered = false;          // that is the origin's fault, and not the target's
+  MissingFiles missing{};              // of the tree, as of its last check
 };
 using SitePtr = std::shared_ptr<const Site>;
 using SiteTable = std::map<std::string, SitePtr, std::less<>>;
@@ -100,6 +103,8 @@ class Sites {
   platform::Task<base::Result<SiteChange>> remove(std::string name, Operator by,
                                                   runtime::Deadline deadline);
 
+  // How many files each site misses, of those that miss some.
+  [[nodiscard]] runtime::Meters::Levels missing_files() const;
   // What readiness misses for the sites there are; nothing when there are none.
   [[nodiscard]] std::vector<std::string> missing() const;
 

@@ -102,6 +102,72 @@ TEST_F(EdgeSites, AsManyAreReadAtOnceAsThereAreLanes) {
   EXPECT_TRUE(core_->sites().missing().empty());
 }
 
+TEST_F(EdgeSites, SayWhichOfTheirFilesAreNotStored) {
+  set_name("docs", {{"a/b.css", "style"}, {"index.html", "one"}, {"z.html", "last"}});
+  const auto address = [](std::string_view text) { return b3::hash(base::as_bytes(text)).text(); };
+  storage_.objects.erase(address("last"));
+  storage_.objects.erase(address("style"));
+  start({"edge.sites_check=1m"}, kConfigured);
+  world_.run_for(1s);
+  EXPECT_EQ(core_->sites().find("s")->missing, (MissingFiles{2, "a/b.css"}));
+  EXPECT_EQ(core_->sites().missing(), std::vector<std::string>{"sites: s misses 2 files"});
+  EXPECT_EQ(core_->sites().missing_files(), (runtime::Meters::Levels{{"s", 2}}));
+  EXPECT_TRUE(core_->readiness().degraded);
+  const std::string listed = ask("GET", "/edge/sites").body;
+  EXPECT_TRUE(listed.contains(R"("first_missing":"a/b.css")")) << listed;
+  EXPECT_TRUE(listed.contains(R"("missing_files":2)")) << listed;
+  EXPECT_EQ(get("s/").body, "one") << "the rest is shown";
+
+  storage_.keep("style");
+  storage_.keep("last");
+  world_.run_for(50s);
+  EXPECT_EQ(core_->sites().find("s")->missing.count, 2U);
+  world_.run_for(20s);
+  EXPECT_EQ(core_->sites().find("s")->missing, MissingFiles{});
+  EXPECT_TRUE(core_->sites().missing().empty());
+}
+
+TEST_F(EdgeSites, AreCheckedAgainWhenTheyMoveAndNotOtherwise) {
+  set_name("docs", {{"index.html", "one"}});
+  start({"edge.sites_check=1h", "edge.sites_refresh=100ms"}, kConfigured);
+  world_.run_for(10s);
+  EXPECT_EQ(storage_.asked, 1U);
+  set_name("docs", {{"index.html", "two"}, {"more", "more"}});
+  world_.run_for(10s);
+  EXPECT_EQ(storage_.asked, 3U);
+  storage_.objects.clear();
+  reload({"edge.sites_check=1s", "edge.sites_refresh=100ms"}, kConfigured);
+  world_.run_for(10s);
+  EXPECT_EQ(core_->sites().find("s")->missing.count, 2U);
+}
+
+// Many files are asked for a few at a time, and nothing is said of them before all are known.
+TEST_F(EdgeSites, AreCheckedAFewFilesAtATime) {
+  Files files;
+  for (int i = 0; i < 1000; ++i) files["f" + std::to_string(i)] = std::to_string(i);
+  set_name("docs", files);
+  start({}, kConfigured);
+  const std::uint64_t before = storage_.asked;
+  world_.run_for(10 * kCheckRest);
+  EXPECT_GT(storage_.asked, before);
+  EXPECT_LE(storage_.asked - before, 11 * kCheckedAtOnceHere);
+  world_.run_for(10s);
+  EXPECT_EQ(storage_.asked, 1000U);
+}
+
+TEST_F(EdgeSites, WhatTheStorageCannotTellIsNotMissing) {
+  set_name("docs", {{"index.html", "one"}});
+  storage_.stat_failure = base::Error(base::Code::Busy, "the queue is full");
+  start({}, kConfigured);
+  world_.run_for(10s);
+  EXPECT_EQ(core_->sites().find("s")->missing, MissingFiles{});
+  EXPECT_TRUE(core_->sites().missing().empty());
+  storage_.stat_failure.reset();
+  storage_.objects.erase(b3::hash(base::as_bytes(std::string_view("one"))).text());
+  world_.run_for(2min);
+  EXPECT_EQ(core_->sites().find("s")->missing.count, 1U) << "it was never asked again";
+}
+
 TEST_F(EdgeSites, TheSameTreeIsNotReadAgain) {
   set_name("docs", {{"index.html", "one"}});
   start({"edge.sites_refresh=100ms"});

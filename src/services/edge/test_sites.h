@@ -71,8 +71,12 @@ class TestStorage final : public storage_api::StorageApi {
     return id;
   }
 
-  Task<base::Result<storage_api::ObjectInfo>> stat(base::ObjectId, runtime::Deadline) override {
-    return nothing<storage_api::ObjectInfo>();
+  Task<base::Result<storage_api::ObjectInfo>> stat(base::ObjectId id, runtime::Deadline) override {
+    ++asked;
+    if (stat_failure) co_return base::fail(*stat_failure);
+    const auto found = objects.find(id.text());
+    if (found == objects.end()) co_return base::fail(base::Code::NotFound, "no such object");
+    co_return storage_api::ObjectInfo{id, found->second.size()};
   }
   Task<base::Result<storage_api::ObjectStream>> open(base::ObjectId id,
                                                      std::optional<storage_api::Range> range,
@@ -120,6 +124,8 @@ class TestStorage final : public storage_api::StorageApi {
   std::map<std::string, int> opened;           // how often, by address
   std::map<std::string, base::Duration> slow;  // how slow, by address
   base::Duration takes = 0ms;
+  std::optional<base::Error> stat_failure;
+  std::uint64_t asked = 0;  // by stat
 
  private:
   // In pieces, as from a disk.

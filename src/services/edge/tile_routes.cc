@@ -4,6 +4,7 @@
 #include "b3/hash.h"
 #include "base/json.h"
 #include "http/accept.h"
+#include "services/edge/lists.h"
 #include "services/edge/pack_source.h"
 #include "services/edge/routes.h"
 #include "services/edge/tile.h"
@@ -185,7 +186,7 @@ void add_tile_routes(http::Router& router, Core& core) {
       .add(Method::Get, "/edge/tiles/{pack}/{z}/{x}/{y}", Access::read(), get_tile)
       .add(Method::Get, "/edge/tiles/{pack}", Access::read(), get_tilejson)
       .add(Method::Get, "/edge/packs/{pack}", Access::read(), get_file)
-      .add(Method::Get, "/edge/packs", Access::read(), list_packs);
+      .list(kPackList, Access::read(), list_packs);
 }
 
 }  // namespace ron::edge

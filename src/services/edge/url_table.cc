@@ -24,22 +24,22 @@ std::uint64_t memory_bytes_of(const Asset& asset, std::size_t node_bytes) noexce
   constexpr std::uint64_t kOverheadBytes = 256;
   const AssetFacts& facts = asset.facts;
   std::uint64_t bytes = kOverheadBytes + node_bytes + sizeof(Asset) + 2 * heap_bytes(facts.url) +
-                        heap_bytes(facts.preferences.accept) +
-                        heap_bytes(facts.preferences.accept_language) + heap_bytes(facts.hold) +
-                        heap_bytes(asset.tag) + heap_bytes(asset.lines);
+                        heap_bytes(facts.hold) + heap_bytes(asset.tag) + heap_bytes(asset.lines);
+  for (const Preferences* each : {&facts.preferences, &asset.variant}) {
+    bytes += heap_bytes(each->accept) + heap_bytes(each->accept_language);
+  }
   for (const auto& [name, value] : facts.fields) bytes += heap_bytes(name) + heap_bytes(value);
   return bytes + facts.fields.capacity() * sizeof(KeptFields::value_type);
 }
 
 bool is_same_variant(const Asset& a, const Asset& b) {
-  return a.vary == b.vary && a.facts.preferences == b.facts.preferences;
+  return a.vary == b.vary && a.variant == b.variant;
 }
 
 std::uint64_t fingerprint(const Asset& asset) noexcept {
   const std::hash<std::string_view> hash;
   std::uint64_t mixed = hash(asset.facts.url);
-  for (const std::string& text :
-       {asset.facts.preferences.accept, asset.facts.preferences.accept_language}) {
+  for (const std::string& text : {asset.variant.accept, asset.variant.accept_language}) {
     mixed = (mixed ^ (mixed >> 31)) * 0x9E3779B97F4A7C15ULL + hash(text);
   }
   return mixed;
@@ -71,7 +71,8 @@ UrlTable::Found UrlTable::find(std::string_view url, const Preferences& asked) c
   const auto variants = shard.urls.find(url);
   if (variants == shard.urls.end()) return found;
   for (const auto& node : variants->second) {
-    found.vary = found.vary | node->asset->vary;
+    // What a 404 is remembered for says nothing of how good answers are chosen.
+    if (!node->asset->is_negative()) found.vary = found.vary | node->asset->vary;
     if (found.asset || !node->asset->fits(asked)) continue;
     found.asset = node->asset;
     if (node->hits.load(kRelaxed) < kit::FifoOrder<Node>::kMaxHits) {
@@ -112,7 +113,11 @@ UrlTable::LetGo UrlTable::put_locked(AssetPtr asset) {
   }
   made->asset = std::move(asset);
   Node& node = *made;
-  const std::unique_ptr<Node> replaced = insert(std::move(made));
+  const std::unique_ptr<Node> replaced = insert(made);
+  if (made) {
+    gone.push_back(std::move(made->asset));
+    return gone;
+  }
   bool is_proven = recall(*node.asset);
   if (replaced) {
     is_proven = is_proven || order_.is_proven(*replaced);
@@ -124,8 +129,17 @@ UrlTable::LetGo UrlTable::put_locked(AssetPtr asset) {
   return gone;
 }
 
+// Which variant leaves for a further one: the oldest 404, else the oldest. A 404 takes no copy's
+// place: anybody can ask for something that the origin does not have.
+UrlTable::Variants::iterator UrlTable::place_for(const Asset& asset, Variants& variants) {
+  const auto lacks = [](const auto& node) { return node->asset->is_negative(); };
+  const auto last = std::find_if(variants.rbegin(), variants.rend(), lacks);
+  if (last != variants.rend()) return std::prev(last.base());
+  return asset.is_negative() ? variants.end() : std::prev(variants.end());
+}
+
 // Under one hold of the lock: whoever looks finds the one or the other.
-std::unique_ptr<UrlTable::Node> UrlTable::insert(std::unique_ptr<Node> node) {
+std::unique_ptr<UrlTable::Node> UrlTable::insert(std::unique_ptr<Node>& node) {
   const Asset& asset = *node->asset;
   Shard& shard = shard_of(asset.facts.url);
   std::unique_ptr<Node> replaced;
@@ -133,7 +147,9 @@ std::unique_ptr<UrlTable::Node> UrlTable::insert(std::unique_ptr<Node> node) {
   Variants& variants = shard.urls[asset.facts.url];
   auto old = std::ranges::find_if(
       variants, [&](const auto& other) { return is_same_variant(*other->asset, asset); });
-  if (old == variants.end() && variants.size() == kMaxVariants) --old;
+  const bool is_full = old == variants.end() && variants.size() == kMaxVariants;
+  if (is_full) old = place_for(asset, variants);
+  if (is_full && old == variants.end()) return replaced;
   if (old != variants.end()) {
     replaced = std::move(*old);
     variants.erase(old);
@@ -264,15 +280,14 @@ UrlTable::Bounds UrlTable::bounds() const {
   return bounds_;
 }
 
-std::int64_t UrlTable::oldest_ms() const {
+std::int64_t UrlTable::oldest_ms(std::size_t part) const {
   std::int64_t oldest = 0;
-  for (const Shard& shard : shards_) {
-    const std::lock_guard guard(shard.lock);
-    for (const auto& [url, variants] : shard.urls) {
-      for (const auto& node : variants) {
-        const std::int64_t since = node->asset->facts.times.received_ms;
-        if (oldest == 0 || since < oldest) oldest = since;
-      }
+  const Shard& shard = shards_[part];
+  const std::lock_guard guard(shard.lock);
+  for (const auto& [url, variants] : shard.urls) {
+    for (const auto& node : variants) {
+      const std::int64_t since = node->asset->facts.times.received_ms;
+      if (oldest == 0 || since < oldest) oldest = since;
     }
   }
   return oldest;

@@ -28,7 +28,8 @@ namespace ron::edge {
 
 class UrlTable {
  public:
-  // Of one URL; a further one takes the place of the oldest.
+  // Of one URL; a further one takes the place of the oldest, that of a 404 first. A further 404
+  // takes no other place.
   static constexpr std::size_t kMaxVariants = 8;
   // What an asset takes on disk besides its bytes.
   static constexpr std::uint64_t kRecordBytes = 512;
@@ -57,8 +58,8 @@ class UrlTable {
 
   using LetGo = std::vector<AssetPtr>;
   // In place of the variant that was there, and of whatever has to leave for it. An asset that is
-  // larger than everything may be is let go at once. One whose bytes are held under the same name
-  // by its successor is not let go.
+  // larger than everything may be, or has no place among the variants, is let go at once. One whose
+  // bytes are held under the same name by its successor is not let go.
   [[nodiscard]] LetGo put(AssetPtr asset);
   // The same if nothing was purged since purges() was read. Nothing: it was, and the table is as it
   // was, too.
@@ -80,12 +81,14 @@ class UrlTable {
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.load(kRelaxed); }
   // What they take in memory, about.
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept { return memory_bytes_.load(kRelaxed); }
-  // Since when the oldest is there; 0: there is none. Looks at all of them.
-  [[nodiscard]] std::int64_t oldest_ms() const;
+  // Since when the oldest of a part is there; 0: there is none. Looks at all of it: whoever asks
+  // for every part gives way in between.
+  static constexpr std::size_t kParts = 16;
+  [[nodiscard]] std::int64_t oldest_ms(std::size_t part) const;
 
  private:
   static constexpr auto kRelaxed = std::memory_order_relaxed;
-  static constexpr std::size_t kShards = 16;
+  static constexpr std::size_t kShards = kParts;
   static constexpr std::size_t kRememberedAtLeast = 16;
 
   struct Node : kit::FifoLink<Node> {
@@ -111,8 +114,10 @@ class UrlTable {
   [[nodiscard]] Shard& shard_of(std::string_view url) const noexcept;
   // All of these under order_lock_.
   LetGo put_locked(AssetPtr asset);
-  // Into the shard, in place of the variant that comes back.
-  std::unique_ptr<Node> insert(std::unique_ptr<Node> node);
+  // Into the shard, in place of the variant that comes back; stays with the caller if it has no
+  // place.
+  std::unique_ptr<Node> insert(std::unique_ptr<Node>& node);
+  static Variants::iterator place_for(const Asset& asset, Variants& variants);
   std::unique_ptr<Node> take(const Node& node);
   void link(Node& node, bool is_proven);
   void unlink(Node& node);

@@ -81,6 +81,41 @@ TEST(UrlTable, AUrlHasAFewVariantsOnly) {
   EXPECT_TRUE(knows(table, "a", {.accept = "23"}));
 }
 
+// Anybody can make as many 404s of a URL as there are values of Accept.
+TEST(UrlTable, A404TakesNoCopysPlace) {
+  const auto missing = [](std::string accept) {
+    AssetFacts facts;
+    facts.url = "https://example.org/a";
+    facts.status = 404;
+    facts.preferences.accept = std::move(accept);
+    return std::make_shared<const Asset>(std::move(facts), 1, std::chrono::seconds(5));
+  };
+  UrlTable table({base::kMiB, 100});
+  for (std::size_t i = 1; i < UrlTable::kMaxVariants; ++i) {
+    static_cast<void>(
+        table.put(asset("a", std::to_string(i), 10, {.accept = std::to_string(i)}, "Accept")));
+  }
+  const AssetPtr first = missing("x");
+  EXPECT_TRUE(table.put(first).empty());
+  EXPECT_TRUE(table.has(*first));
+  EXPECT_FALSE(knows(table, "a", {.accept = "y"}));
+  EXPECT_FALSE(knows(table, "a", {.accept = "x", .accept_language = "de"}));
+  // It says nothing of how the others are chosen.
+  EXPECT_EQ(table.find("https://example.org/a", {.accept = "x"}).vary, VaryMask{.accept = true});
+  // A further 404 takes its place, and a further copy takes that.
+  const AssetPtr second = missing("y");
+  static_cast<void>(table.put(second));
+  EXPECT_TRUE(table.has(*second));
+  EXPECT_FALSE(table.has(*first));
+  EXPECT_EQ(table.put(asset("a", "8", 10, {.accept = "8"}, "Accept")).size(), 1U);
+  const AssetPtr late = missing("z");
+  EXPECT_EQ(table.put(late), UrlTable::LetGo{late});
+  for (std::size_t i = 1; i <= UrlTable::kMaxVariants; ++i) {
+    EXPECT_TRUE(knows(table, "a", {.accept = std::to_string(i)})) << i;
+  }
+  EXPECT_EQ(table.entries(), UrlTable::kMaxVariants);
+}
+
 TEST(UrlTable, WhatIsTooLargeIsLetGoAtOnce) {
   UrlTable table({10'000, 100});
   const AssetPtr large = asset("a", "1", 10'000);

@@ -8,7 +8,7 @@ namespace ron::gateway {
 namespace {
 
 TenantPtr tenant(const std::string& name, std::uint32_t quantum, Cost served) {
-  auto made = std::make_shared<Tenant>(name, quantum, 1000);
+  auto made = std::make_shared<Tenant>(TenantId::named(name), quantum, 1000);
   made->served(served);
   return made;
 }

@@ -113,9 +113,9 @@ std::optional<Response> Admission::check_capability(Visit& visit) const {
   }
   if (request.token.empty()) gate_.identify(request);
   visit.client = client_of(*request.peer, *request.head, visit.routing.trusted_proxies);
-  const std::string_view name =
-      request.tenant.empty() ? visit.client.tenant.view() : std::string_view(request.tenant);
-  visit.tenant = tenants_.use(name, visit.now);
+  const TenantId id =
+      request.tenant.empty() ? TenantId::at(visit.client.tenant) : TenantId::named(request.tenant);
+  visit.tenant = tenants_.use(id, visit.now);
   return std::nullopt;
 }
 

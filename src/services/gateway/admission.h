@@ -34,6 +34,18 @@ struct Visit {
     return method == http::Method::Get || method == http::Method::Head ||
            method == http::Method::Options;
   }
+  // Its answer may be another for pages of another origin: caches are told so.
+  [[nodiscard]] bool varies_by_origin() const {
+    if (route == nullptr || leaves_origins_to_upstream()) return false;
+    return !route->cors.empty() || request.head->find("Origin").has_value();
+  }
+  // Whom it counts for: admission has found that out.
+  [[nodiscard]] http::ClientShare share() const noexcept {
+    using Kind = http::ClientShare::Kind;
+    if (!request.tenant.empty()) return {Kind::Tenant, request.tenant};
+    if (client.is_local) return {};
+    return {Kind::Address, client.tenant.view()};
+  }
   // Which pages may use it is for its upstream to say: the route says nothing of them.
   [[nodiscard]] bool leaves_origins_to_upstream() const {
     const auto& upstreams = routing.upstreams;

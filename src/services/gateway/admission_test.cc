@@ -155,6 +155,27 @@ TEST_F(AdmissionTest, OneTenantsFloodIsItsOwn) {
   EXPECT_EQ(refused("rate"), 1);
 }
 
+TEST_F(AdmissionTest, ANameIsNoAddress) {
+  const std::string impostor = bearer({"tenant = 192.0.2.1"});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask("GET", "/o/x", impostor), 0);
+  EXPECT_EQ(tenant, "name:192.0.2.1");
+  EXPECT_EQ(ask("GET", "/o/x", impostor), 429);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask("GET", "/o/x"), 0) << "the client at that address";
+  EXPECT_EQ(tenant, "192.0.2.1");
+}
+
+// A caveat that does not hold is worth no rate of its own.
+TEST_F(AdmissionTest, SelfMadeTenantsShareTheRateOfTheirAddress) {
+  int let_through = 0;
+  for (int i = 0; i < 20; ++i) {
+    const auto token =
+        auth::testing::token_with({"tenant = t" + std::to_string(i)}, auth::Tenancy::nobody());
+    let_through += ask("GET", "/o/x", "Authorization: Bearer " + token.text() + "\r\n") == 0;
+  }
+  EXPECT_EQ(let_through, 3);
+  EXPECT_EQ(tenant, "192.0.2.1");
+}
+
 TEST_F(AdmissionTest, WritesAreShedAndReadsGoOn) {
   Vitals vitals;
   vitals.workers = 1;

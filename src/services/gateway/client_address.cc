@@ -5,6 +5,7 @@
 #include <string>
 
 #include "http/field_list.h"
+#include "platform/client_network.h"
 
 namespace ron::gateway {
 namespace {
@@ -13,8 +14,8 @@ using Ip = AddressBlock::Ip;
 
 // What no chain of proxies has in earnest.
 constexpr int kHops = 16;
-constexpr unsigned kMappedBits = 96;      // before an IPv4 address
-constexpr std::size_t kNetworkBytes = 8;  // of an IPv6 address: what one client is given
+constexpr unsigned kMappedBits = 96;  // before an IPv4 address
+constexpr std::string_view kUnixClient = "unix";
 
 // An address without a port.
 std::optional<Ip> parse_ip(std::string_view text) {
@@ -47,11 +48,11 @@ std::string_view take_last(std::string_view& list) noexcept {
 
 ClientAddress client_at(const Ip& ip) noexcept {
   ClientAddress client;
+  platform::Endpoint endpoint;
+  endpoint.ip = ip;
   client.text = AddressText(ip);
-  client.is_v6 = !is_v4(ip);
-  Ip network = ip;
-  if (client.is_v6) std::fill(network.begin() + kNetworkBytes, network.end(), std::uint8_t{0});
-  client.tenant = AddressText(network);
+  client.is_v6 = !endpoint.is_v4();
+  client.tenant = AddressText(platform::client_network(endpoint));
   return client;
 }
 
@@ -115,11 +116,15 @@ AddressText::AddressText(const Ip& ip) noexcept {
 AddressText::AddressText(std::string_view name) noexcept
     : length_(name.copy(text_.data(), text_.size())) {}
 
+bool is_address_text(std::string_view text) {
+  return text == kUnixClient || parse_ip(text).has_value();
+}
+
 ClientAddress client_of(const platform::Endpoint& peer, const http::FieldTable& fields,
                         const AddressBlocks& trusted) noexcept {
   if (peer.is_unix()) {
     ClientAddress client;
-    client.text = client.tenant = AddressText("unix");
+    client.text = client.tenant = AddressText(kUnixClient);
     client.is_local = true;
     return client;
   }

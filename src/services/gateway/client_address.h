@@ -55,6 +55,9 @@ class AddressText {
   std::size_t length_ = 0;
 };
 
+// Whether an AddressText may read like this: an address, or `unix`.
+bool is_address_text(std::string_view text);
+
 // Where a request comes from.
 struct ClientAddress {
   AddressText text;    // `192.0.2.1`, `2001:db8::1`; `unix` for a client on the Unix socket

@@ -137,6 +137,7 @@ void add_own_keys(config::Group<GatewayConfig>& group) {
   group.add(config::text_list_key(
       "trusted_proxies", &C::trusted_proxies, "[]", {.max = "64"}, Reload::Hot,
       "addresses or blocks whose X-Forwarded-For and X-Forwarded-Proto are taken for true"));
+  group.include(&C::streams, http::stream_keys(), "sse.");
   group.add(config::duration_key("hsts_max_age", &C::hsts_max_age, "365d", {.max = "3650d"},
                                  Reload::Hot,
                                  "how long browsers keep to TLS once they saw it; 0: not said"));
@@ -159,6 +160,8 @@ config::Group<GatewayConfig> keys() {
   config::Group<GatewayConfig> group;
   group.include(kit::service_keys({.bind = "127.0.0.1:8080", .admin = "127.0.0.1:9080"}));
   group.with_default("max_conns", "512");
+  // Four busy addresses leave room for others.
+  group.with_default("max_conns_per_ip", "96");
   // What counts is each tenant's rate; this one is the machine's.
   group.with_default("server.max_rps", "100000");
   add_own_keys(group);

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "config/section.h"
+#include "http/stream_places.h"
 #include "runtime/breaker.h"
 #include "services/kit/config.h"
 
@@ -71,6 +72,7 @@ struct GatewayConfig : kit::ServiceConfig {
   BreakerConfig breaker;
   config::TextList hosts;            // names it answers to; empty: any
   config::TextList trusted_proxies;  // whose word about their clients is taken
+  http::StreamSettings streams;
   base::Duration hsts_max_age{};
   std::uint64_t workers = 0;  // zero: min(cores, 8)
   std::uint64_t work_capacity = 0;

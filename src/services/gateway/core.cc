@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -28,8 +29,15 @@ constexpr std::size_t kMostWorkers = 8;
 // For a connection to an upstream. Requests in flight are bounded by server.max_inflight, which may
 // be raised while the clients live: nobody is refused once more behind it. As much as that may be.
 constexpr std::size_t kMostWaiting = 1'000'000;
+// How long a turn is not asked for because the first part of a large body is yet to come.
+constexpr base::Duration kFirstPart = 100ms;
 // For connections to upstreams that something still uses when nobody should.
 constexpr base::Duration kLastWords = 1s;
+
+// A small body is all there is to send. A service of the process may refuse it unread.
+base::Duration first_part_within(const Upstream& upstream, const http::BodyReader& body) noexcept {
+  return body.may_be_large() || upstream.is_in_process() ? kFirstPart : base::Duration::max();
+}
 
 std::size_t workers_of(const GatewayConfig& config, std::size_t cores) noexcept {
   if (config.workers > 0) return config.workers;
@@ -82,6 +90,7 @@ Core::Core(CoreParts parts, const GatewayConfig& config)
               .slots = config.upstream.concurrency}),
       admission_(parts.topology->meters(), *parts.gate, tenants_, queue_, health_),
       upstreams_(parts.topology->meters(), parts.host.random, policy_of(config)),
+      streams_(parts.topology->meters(), config.streams),
       events_(*parts.topology, kEvents, config.events_capacity),
       ticks_(*parts.topology, kMetricsTick, config.tick_capacity),
       turns_at_once_(parts.topology->meters().counter(metrics::kTurnsTotal, {"bypass"})),
@@ -98,6 +107,7 @@ Core::~Core() = default;
 void Core::apply(const GatewayConfig& config) {
   tenants_.apply(limits_of(config), platform::Executor::current()->now());
   queue_.set_slots(config.upstream.concurrency);
+  streams_.apply(config.streams);
   worker_faults_.ask_for(config.debug_fail_workers);
   Routing routing = gateway::routing_of(config);
   routing.upstreams = upstreams_.make(routing.table);
@@ -126,19 +136,48 @@ const std::shared_ptr<const Routing>& Core::routing_of(Loop& loop) {
 
 // A body takes the time its client needs, within the request's own deadline; the upstream's begins
 // when it has all of it.
-Deadline Core::deadline_of(const Visit& visit) {
+bool Core::body_takes_its_time(const Visit& visit) noexcept {
+  return visit.request.head->has_body() && visit.route->deadline.count() == 0;
+}
+
+base::Duration Core::answer_within(const Visit& visit) noexcept {
   const base::Duration own = visit.route->deadline;
-  const base::Duration wanted = own.count() > 0 ? own : visit.routing.deadline;
+  return own.count() > 0 ? own : visit.routing.deadline;
+}
+
+Deadline Core::deadline_of(const Visit& visit) {
   const Deadline given = visit.request.deadline;
-  if (visit.request.head->has_body() && own.count() == 0) return given;
-  return given.sooner(Deadline(visit.now + wanted));
+  if (body_takes_its_time(visit)) return given;
+  return given.sooner(Deadline(visit.now + answer_within(visit)));
 }
 
 // What the browser of whoever asks is to know.
 void Core::finish(const Visit& visit, Response& response) {
-  if (!visit.origin.empty()) kit::allow_origin(response, visit.origin);
+  if (!visit.origin.empty()) {
+    kit::allow_origin(response, visit.origin);
+  } else if (visit.varies_by_origin()) {
+    response.add("Vary", "Origin");
+  }
   const std::string& hsts = visit.routing.hsts;
   if (!hsts.empty()) response.add("Strict-Transport-Security", hsts);
+}
+
+// Streams give their turns back at once: they do nothing most of the time. Instead each takes one
+// of its tenant's places, until its last byte was sent or its client has left.
+void Core::hold_stream(const Visit& visit, Response& response) {
+  struct Held {
+    http::StreamPlaces::Place place;
+    std::shared_ptr<const void> owner;
+  };
+  auto place = streams_.enter(visit.share().text());
+  if (place) {
+    response.owner = std::make_shared<const Held>(std::move(*place), std::move(response.owner));
+    return;
+  }
+  visit.tenant->rejections.fetch_add(1, std::memory_order_relaxed);
+  base::Error told = queue_.receipt(place.error().code, place.error().message, *visit.tenant);
+  std::ranges::move(place.error().details, std::back_inserter(told.details));
+  response = kit::refuse(visit.request, told);
 }
 
 // One coroutine for all of it: every request takes this way.
@@ -150,13 +189,17 @@ Task<Response> Core::serve(http::Request* request) {
     finish(visit, *refused);
     co_return std::move(*refused);
   }
+  request->share = visit.share();
   Upstream& upstream = *routing->upstreams[visit.route->upstream];
   Passage passage{.request = request,
                   .client = &visit.client,
                   .client_of_core = &loop.client,
                   .deadline = deadline_of(visit),
+                  .answer_within = answer_within(visit),
+                  .body_takes_its_time = body_takes_its_time(visit),
                   .keep_host = routing->keep_host,
                   .turn = {},
+                  .upload = nullptr,
                   .owner = routing};
   TurnRequest wanted{.tenant = visit.tenant,
                      .lane = upstream.lane(),
@@ -164,6 +207,16 @@ Task<Response> Core::serve(http::Request* request) {
                      .body_bytes = request->head->content_length.value_or(0),
                      .is_inline = visit.route->is_inline,
                      .deadline = passage.deadline};
+  // A turn is for what there is to send: nobody waits for a client in one.
+  if (!request->body->has_start()) {
+    const base::Result<> begun =
+        co_await request->body->await_start(first_part_within(upstream, *request->body));
+    if (!begun) {
+      Response refused = kit::refuse(*request, begun.error());
+      finish(visit, refused);
+      co_return refused;
+    }
+  }
   passage.turn = queue_.try_take(wanted);
   if (passage.turn) {
     turns_at_once_.add();
@@ -178,7 +231,13 @@ Task<Response> Core::serve(http::Request* request) {
     turns_in_line_.add();
     passage.turn = std::move(*taken);
   }
+  std::optional<UploadTurn> upload;
+  if (!request->body->finished()) {
+    passage.upload = &upload.emplace(queue_, passage.turn, *request->body, passage.deadline);
+  }
   Response response = co_await upstream.forward(&passage);
+  request->share = {};  // a view into this call
+  if (passage.is_event_stream) hold_stream(visit, response);
   finish(visit, response);
   co_return response;
 }

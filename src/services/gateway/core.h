@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "http/client.h"
+#include "http/stream_places.h"
 #include "platform/host.h"
 #include "runtime/broadcast.h"
 #include "runtime/lock.h"
@@ -87,8 +88,11 @@ class Core {
 
   [[nodiscard]] Loop& here() noexcept;
   const std::shared_ptr<const Routing>& routing_of(Loop& loop);
+  static bool body_takes_its_time(const Visit& visit) noexcept;
+  static base::Duration answer_within(const Visit& visit) noexcept;
   static runtime::Deadline deadline_of(const Visit& visit);
   static void finish(const Visit& visit, http::Response& response);
+  void hold_stream(const Visit& visit, http::Response& response);
   [[nodiscard]] Vitals vitals() const;
 
   const platform::Host host_;
@@ -102,6 +106,7 @@ class Core {
   Accounts accounts_;
   Admission admission_;
   Upstreams upstreams_;
+  http::StreamPlaces streams_;
   runtime::Broadcast<GatewayEvent> events_;
   runtime::Mpsc<Tick> ticks_;
   runtime::Counter& turns_at_once_;

@@ -85,7 +85,8 @@ Turn::Turn(Turn&& other) noexcept
       cost_(other.cost_),
       estimate_(other.estimate_),
       bytes_(other.bytes_),
-      began_(other.began_) {}
+      began_(other.began_),
+      is_served_(other.is_served_) {}
 
 Turn& Turn::operator=(Turn&& other) noexcept {
   std::swap(queue_, other.queue_);
@@ -96,6 +97,7 @@ Turn& Turn::operator=(Turn&& other) noexcept {
   std::swap(estimate_, other.estimate_);
   std::swap(bytes_, other.bytes_);
   std::swap(began_, other.began_);
+  std::swap(is_served_, other.is_served_);
   return *this;
 }
 
@@ -105,6 +107,13 @@ Turn::~Turn() {
 
 void Turn::give_slot_back() noexcept {
   if (queue_ != nullptr) queue_->free_slot(*this);
+}
+
+void Turn::absorb(Turn other) noexcept {
+  slot_ = std::move(other.slot_);
+  estimate_ += other.estimate_;
+  other.tenant_->in_flight.fetch_sub(1, kRelaxed);
+  other.queue_ = nullptr;
 }
 
 FairQueue::FairQueue(runtime::Topology& topology, const TenantTable& tenants,
@@ -160,7 +169,7 @@ Task<base::Result<Turn>> FairQueue::take(TurnRequest request) {
   const Place place(*lanes_[request.lane], tenant->line(request.lane));
   if (place.before() >= most_places()) {
     refused_.add();
-    co_return fail(receipt(Code::Busy, "as many requests of the tenant wait as may", *tenant));
+    co_return fail(receipt(Code::Busy, "the tenant's queue is full", *tenant));
   }
   auto [sender, receiver] = runtime::oneshot<std::expected<Turn, Code>>();
   auto sent = work_.try_send({std::move(request), estimate, std::move(sender)});
@@ -181,6 +190,14 @@ Task<base::Result<Turn>> FairQueue::take(TurnRequest request) {
   }
   if (closed_.load()) co_return fail(Code::Draining, "the server is shutting down");
   co_return fail(receipt(Code::Degraded, "newer requests took the place of this one", *tenant));
+}
+
+Task<base::Result<>> FairQueue::take_again(Turn* turn, runtime::Deadline deadline) {
+  TurnRequest request{.tenant = turn->tenant_, .lane = turn->lane_, .deadline = deadline};
+  base::Result<Turn> again = co_await take(std::move(request));
+  if (!again) co_return fail(std::move(again.error()));
+  turn->absorb(std::move(*again));
+  co_return base::Result<>();
 }
 
 base::Error FairQueue::receipt(Code code, std::string message, const Tenant& tenant) const {
@@ -223,7 +240,7 @@ void FairQueue::ended(Turn& turn) noexcept {
 void FairQueue::free_slot(Turn& turn) noexcept {
   if (!turn.slot_) return;
   Lane& lane = *lanes_[turn.lane_];
-  lane.ended.fetch_add(1, kRelaxed);
+  if (turn.is_served_) lane.ended.fetch_add(1, kRelaxed);
   turn.slot_ = {};
   if (lane.waiting.fetch_add(0, std::memory_order_acq_rel) > 0) ring();
 }

@@ -70,10 +70,15 @@ class [[nodiscard]] Turn {
   [[nodiscard]] bool has_slot() const noexcept { return static_cast<bool>(slot_); }
   // Somebody else may use it; the request goes on and is charged as before.
   void give_slot_back() noexcept;
+  // The upstream has done its part: how many slots it can fill is measured by that, and not by what
+  // clients break off.
+  void served() noexcept { is_served_ = true; }
 
  private:
   friend class FairQueue;
   Turn(FairQueue& queue, const TurnRequest& request, Cost estimate, runtime::Limit::Permit slot);
+  // Takes over the slot of another turn, and what was charged for that.
+  void absorb(Turn other) noexcept;
 
   FairQueue* queue_ = nullptr;
   TenantPtr tenant_;
@@ -83,6 +88,7 @@ class [[nodiscard]] Turn {
   Cost estimate_ = 0;  // what its tenant was charged in advance; none if it did not wait
   std::uint64_t bytes_ = 0;
   platform::TimePoint began_{};
+  bool is_served_ = false;
 };
 
 struct FairQueueSettings {
@@ -107,6 +113,11 @@ class FairQueue {
   // Waits for one if need be. Busy with the tenant's receipt, Degraded, Timeout or Draining.
   // Cancel-safe: whoever is aborted has given up.
   platform::Task<base::Result<Turn>> take(TurnRequest request);
+
+  // A slot once more for a turn that gave its own back while it waited for its client: in line, as
+  // everybody. Errors as of take(), and then the turn has none. Nobody waits for a slot and has
+  // one: so nobody waits for ever. Cancel-safe.
+  platform::Task<base::Result<>> take_again(Turn* turn, runtime::Deadline deadline);
 
   // The bodies of the supervised tasks: one scheduler, any number of workers. Once the scheduler
   // has been asked to stop and is gone, the queue is closed.
@@ -152,7 +163,7 @@ class FairQueue {
     bool is_backlogged = false;  // somebody waited after the last slots were given
     runtime::Limit slots;
     alignas(64) std::atomic<std::size_t> waiting = 0;
-    std::atomic<std::uint64_t> ended = 0;  // turns that had a slot
+    std::atomic<std::uint64_t> ended = 0;  // turns that had a slot and were served
   };
   class Place;
   class Closing;

@@ -32,6 +32,14 @@ struct OnCore {
 };
 using Asked = std::unique_ptr<Running<Taken>, OnCore>;
 
+struct InCore {
+  runtime::TestCore* core = nullptr;
+  void operator()(Running<base::Result<>>* running) const {
+    core->enter([running] { delete running; });
+  }
+};
+using Again = std::unique_ptr<Running<base::Result<>>, InCore>;
+
 struct FairQueueTest : testing::Test {
   explicit FairQueueTest(FairQueueSettings settings = {4, 4, 2, 1})
       : queue_(std::in_place, topology, tenants, settings) {}
@@ -46,10 +54,19 @@ struct FairQueueTest : testing::Test {
     workers.push_back(std::make_unique<Running<void>>(cores[0], queue.work(stop)));
     cores.run();
   }
-  TenantPtr use(std::string_view name) { return tenants.use(name, cores[0].now()); }
+  TenantPtr use(std::string_view name) {
+    return tenants.use(TenantId::named(name), cores[0].now());
+  }
   Asked ask(std::string_view name, base::Duration patience = 10s, std::size_t lane = 0) {
     TurnRequest request{.tenant = use(name), .lane = lane, .deadline = cores[0].in(patience)};
     Asked running(new Running<Taken>(cores[0], queue.take(std::move(request))), {&cores[0]});
+    cores.run();
+    return running;
+  }
+  // The turn outlives it.
+  Again take_again(Turn& turn) {
+    Again running(new Running<base::Result<>>(cores[0], queue.take_again(&turn, cores[0].in(10s))),
+                  InCore{&cores[0]});
     cores.run();
     return running;
   }
@@ -238,6 +255,66 @@ TEST_F(FairQueueTest, WhoLeftTakesNobodysPlace) {
   EXPECT_TRUE(patient->done());
 }
 
+TEST_F(FairQueueTest, ATurnThatGaveItsSlotBackComesBackForOne) {
+  start();
+  use("other");
+  auto dripping = ask("one");
+  auto other = ask("other");
+  ASSERT_FALSE(other->done());
+  Turn& turn = *dripping->value();
+  cores[0].enter([&] { turn.give_slot_back(); });
+  cores.run();
+  ASSERT_TRUE(other->done()) << "nobody waits for a client";
+  auto again = take_again(turn);
+  EXPECT_FALSE(again->done()) << "it waits in line, as everybody";
+  EXPECT_FALSE(turn.has_slot());
+  end(other);
+  ASSERT_TRUE(again->done());
+  EXPECT_TRUE(again->value());
+  EXPECT_TRUE(turn.has_slot());
+  EXPECT_EQ(queue.slots_in_use(0), 1U);
+  EXPECT_EQ(use("one")->in_flight.load(), 1U) << "it is one request";
+  end(dripping);
+  EXPECT_EQ(queue.slots_in_use(0), 0U);
+  EXPECT_EQ(use("one")->in_flight.load(), 0U);
+}
+
+TEST_F(FairQueueTest, ATurnWithTwoSlotsIsChargedOnce) {
+  start();
+  use("other");
+  const TenantPtr one = use("one");
+  auto held = ask("other");
+  auto turn = ask("one");
+  end(held);
+  ASSERT_TRUE(turn->done());
+  held = ask("other");
+  cores[0].enter([&] { turn->value()->give_slot_back(); });
+  cores.run();
+  auto again = take_again(*turn->value());
+  end(held);
+  ASSERT_TRUE(again->done());
+  turn->value()->add_bytes(1000 * FairQueue::kBytesPerUnit);
+  end(turn);
+  EXPECT_EQ(one->served_lately(), 1001) << "what it came to";
+  EXPECT_EQ(one->line(0).owed.load(), 999) << "less the estimates of both times in line";
+}
+
+TEST_F(FairQueueTest, WhoLeavesWhileItWaitsForASlotAgainLeavesNothing) {
+  start();
+  use("other");
+  auto dripping = ask("one");
+  auto other = ask("other");
+  cores[0].enter([&] { dripping->value()->give_slot_back(); });
+  cores.run();
+  auto again = take_again(*dripping->value());
+  ASSERT_FALSE(again->done());
+  again.reset();
+  end(dripping);
+  EXPECT_EQ(queue.waiting(), 0U);
+  end(other);
+  EXPECT_EQ(queue.slots_in_use(0), 0U);
+}
+
 TEST_F(FairQueueTest, ATurnMayEndOnAThreadThatIsNoCore) {
   start();
   use("other");
@@ -407,9 +484,13 @@ TEST_F(SmallSched, WhoeverIsDroppedIsToldAndCounted) {
 }
 
 // Many cores, seeded order: whoever asks, leaves, times out, ends its turn and is dropped, while
-// workers die and the server stops at any moment. Every ticket ends once; no slot, place or count
-// is left over.
+// workers die and the server stops at any moment, and whoever waits for its client gives its slot
+// back and asks for one again. Every ticket ends once; no slot, place or count is left over.
 struct Storm {
+  struct Client {
+    Asked turn;
+    Again again;  // a part of the turn: goes first
+  };
   static constexpr std::size_t kCores = 3;
   explicit Storm(std::uint64_t seed) : cores(kCores, seed), random(seed) {
     scheduler.emplace(cores[0], queue->schedule(stop));
@@ -422,14 +503,18 @@ struct Storm {
     const std::size_t core = random.below(kCores);
     const std::uint64_t what = random.below(100);
     if (what < 55) {
-      TurnRequest request{.tenant = tenants.use(kNames[random.below(kNames.size())], cores.now()),
+      const TenantId id = TenantId::named(kNames[random.below(kNames.size())]);
+      TurnRequest request{.tenant = tenants.use(id, cores.now()),
                           .lane = random.below(2),
                           .deadline = cores[core].in(std::chrono::milliseconds(random.below(20)))};
-      asked.emplace_back(new Running<Taken>(cores[core], queue->take(std::move(request))),
-                         OnCore{&cores[core]});
-    } else if (what < 90 && !asked.empty()) {
+      asked.push_back({Asked(new Running<Taken>(cores[core], queue->take(std::move(request))),
+                             OnCore{&cores[core]}),
+                       {}});
+    } else if (what < 85 && !asked.empty()) {
       std::swap(asked[random.below(asked.size())], asked.back());
       asked.pop_back();  // ends its turn, or leaves
+    } else if (what < 90 && !asked.empty()) {
+      wait_for_client(asked[random.below(asked.size())]);
     } else if (what < 92) {
       workers[core].reset();
       start_worker(core);
@@ -438,16 +523,30 @@ struct Storm {
     }
     if (random.below(4) == 0) cores.run();
   }
+  // Gives its slot back, or asks for one again.
+  void wait_for_client(Client& client) {
+    const bool is_busy = !client.turn->done() || (client.again && !client.again->done());
+    if (is_busy || !client.turn->value()) return;
+    Turn& turn = *client.turn->value();
+    runtime::TestCore& core = *client.turn.get_deleter().core;
+    client.again.reset();
+    if (turn.has_slot()) return core.enter([&turn] { turn.give_slot_back(); });
+    client.again = Again(
+        new Running<base::Result<>>(
+            core, queue->take_again(&turn, core.in(std::chrono::milliseconds(random.below(20))))),
+        InCore{&core});
+  }
   void end() {
     worker_stop.trigger(runtime::StopReason::Signal);
     if (random.below(2) == 0) cores.run();
     stop.trigger(runtime::StopReason::Signal);
     if (random.below(2) == 0) scheduler.reset();
     cores.run();
-    for (const Asked& one : asked) {
-      ASSERT_TRUE(one->done());
-      if (!one->value()) continue;
-      ASSERT_TRUE(*one->value());
+    for (const Client& one : asked) {
+      ASSERT_TRUE(one.turn->done());
+      ASSERT_TRUE(!one.again || one.again->done());
+      if (!one.turn->value()) continue;
+      ASSERT_TRUE(*one.turn->value());
     }
     ASSERT_EQ(queue->waiting(), 0U);
     asked.clear();
@@ -469,7 +568,7 @@ struct Storm {
   runtime::Shutdown worker_stop;
   std::optional<Running<void>> scheduler;
   std::array<std::optional<Running<void>>, kCores> workers;
-  std::vector<Asked> asked;
+  std::vector<Client> asked;
 };
 
 TEST(FairQueue, EveryTicketEndsOnceInAnyOrderOfEvents) {

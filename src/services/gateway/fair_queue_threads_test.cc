@@ -24,7 +24,7 @@ struct Threads : testing::Test {
   static Task<void> ask(Threads* test, std::string name) {
     for (int i = 0; i < kRequests; ++i) {
       const platform::TimePoint now = platform::Executor::current()->now();
-      TurnRequest request{.tenant = test->tenants.use(name, now),
+      TurnRequest request{.tenant = test->tenants.use(TenantId::named(name), now),
                           .deadline = runtime::Deadline(now + (i % 50 == 0 ? 0s : 60s))};
       auto turn = co_await test->queue.take(std::move(request));
       ++test->answered;
@@ -52,7 +52,7 @@ struct Threads : testing::Test {
 
 TEST_F(Threads, EverybodyIsAnsweredAndNoSlotIsLostOrDoubled) {
   const platform::TimePoint now{1h};
-  for (const char* name : {"a", "b"}) tenants.use(name, now);  // no bypass
+  for (const char* name : {"a", "b"}) tenants.use(TenantId::named(name), now);  // no bypass
   runtime::LoopThread one{task_meters};
   runtime::LoopThread other{task_meters};
   asking = 2 * 2 * kClients;

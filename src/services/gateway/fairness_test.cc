@@ -38,6 +38,7 @@ struct Clients {
   std::size_t count = 1;
   base::Duration pause{};
   std::uint64_t bytes = 1024;
+  bool leave = false;  // they leave before they are answered
 };
 
 // What a tenant saw.
@@ -111,7 +112,7 @@ class World {
     co_await until(world->cores_.now() + base::Duration(world->random_.below(spread)));
     for (;;) {
       const TimePoint asked = world->cores_.now();
-      TurnRequest request{.tenant = world->tenants_.use(name, asked),
+      TurnRequest request{.tenant = world->tenants_.use(TenantId::named(name), asked),
                           .deadline = runtime::Deadline(asked + 60s)};
       auto turn = co_await world->queue_->take(std::move(request));
       if (!turn) {
@@ -123,6 +124,7 @@ class World {
       const TimePoint done = world->work(how.bytes);
       co_await until(done + world->server_.hop);
       turn->add_bytes(how.bytes);
+      if (!how.leave) turn->served();
       *turn = Turn();
       ++world->done_;
       world->seen_[name].bytes += how.bytes;
@@ -191,6 +193,15 @@ INSTANTIATE_TEST_SUITE_P(
                     Upstream{"10 ms, 16 at a time", {16, 10ms, 0us, 0us, true}},
                     Upstream{"10 ms, 16 at a time, irregular", {16, 10ms, 0us, 0us, false}},
                     Upstream{"10 ms, 64 at a time", {64, 10ms, 0us, 0us, true}}));
+
+// Clients that break everything off at once end more turns the more slots there are: that is
+// nothing the upstream can do.
+TEST(Slots, WhatClientsBreakOffSaysNothingAboutTheUpstream) {
+  const Clients leaving{.count = 64, .bytes = 1024, .leave = true};
+  World world({1000, 5ms, 0us, 0us, true}, {{"one", leaving}, {"other", leaving}}, kMostSlots);
+  world.run(1s, 4s);
+  EXPECT_EQ(world.slots(), SlotTuner::kFirst);
+}
 
 // Eight tenants whose requests are of different sizes, 32 clients each, on an upstream whose time
 // goes into bytes.

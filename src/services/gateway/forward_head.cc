@@ -10,9 +10,47 @@ namespace {
 
 using http::iequals;
 
+// What clients may not say: servers believe it of a proxy, and take it for the client's address or
+// for the host and path that were asked for. Anything that begins with the prefix, and these.
 constexpr std::string_view kForwardedPrefix = "x-forwarded-";
-constexpr std::array<std::string_view, 5> kOfTheWay = {"forwarded", "x-real-ip", "x-corr-id",
-                                                       "true-client-ip", "cf-connecting-ip"};
+constexpr auto kOfTheWay = std::to_array<std::string_view>({
+    // Of this server.
+    "x-corr-id",
+    // Whose request it is.
+    "cf-connecting-ip",
+    "cf-connecting-ipv6",
+    "cf-pseudo-ipv4",
+    "client-ip",
+    "do-connecting-ip",
+    "fastly-client-ip",
+    "fly-client-ip",
+    "forwarded",
+    "forwarded-for",
+    "true-client-ip",
+    "x-appengine-user-ip",
+    "x-azure-clientip",
+    "x-azure-socketip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-envoy-external-address",
+    "x-forwarded",
+    "x-nf-client-connection-ip",
+    "x-original-forwarded-for",
+    "x-originating-ip",
+    "x-proxyuser-ip",
+    "x-real-ip",
+    "x-remote-addr",
+    "x-remote-ip",
+    "x-vercel-forwarded-for",
+    // What it is for.
+    "x-envoy-original-path",
+    "x-host",
+    "x-http-host-override",
+    "x-original-host",
+    "x-original-uri",
+    "x-original-url",
+    "x-rewrite-url",
+});
 
 // As upstreams see it that hand fields on in variables (CGI and its kin): a '_' is a '-' to them.
 bool is_named(std::string_view name, std::string_view lower_case) noexcept {

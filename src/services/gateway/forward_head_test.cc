@@ -56,6 +56,21 @@ TEST(ForwardHead, DropsWhatTheClientSaysAboutItself) {
   }
 }
 
+TEST(ForwardHead, DropsWhatOnlyAProxyMaySay) {
+  constexpr std::string_view kNames[] = {
+      "X-Client-IP",      "X-Cluster-Client-IP", "Fastly-Client-IP", "True-Client-IP",
+      "CF-Connecting-IP", "CF-Connecting-IPv6",  "X-Original-URL",   "X-Rewrite-URL",
+      "X-Original-URI",   "X-Original-Host",     "X-Host",           "X-Remote-IP",
+      "X-Remote-Addr",    "X-Originating-IP",    "Client-IP",        "Forwarded-For",
+      "X-Forwarded",      "X-Azure-ClientIP",    "X_Original_URL",   "Client_IP"};
+  for (const std::string_view name : kNames) {
+    TestRequest request("GET", "/x", std::string(name) + ": 203.0.113.9\r\nX-Kept: 1\r\n");
+    const auto fields = forwarded(request);
+    EXPECT_TRUE(fields.contains("x-kept"));
+    for (const auto& [key, value] : fields) EXPECT_NE(value, "203.0.113.9") << key;
+  }
+}
+
 // Upstreams that hand fields on in variables do not tell '_' from '-'.
 TEST(ForwardHead, DropsItHoweverItIsSpelled) {
   TestRequest request("GET", "/x",

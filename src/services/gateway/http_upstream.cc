@@ -17,21 +17,24 @@ namespace {
 using http::iequals;
 using platform::Task;
 
-// The request's body as it comes from the client.
-class ClientBody final : public http::BodySource {
- public:
-  explicit ClientBody(http::BodyReader& body) noexcept : body_(body) {}
-  Task<base::Result<base::ByteView>> next() override { return body_.next_raw(); }
+// What the upstream has to answer, and whether the client is in a hurry. Without a word of its
+// client's, a request has the server's own deadline, which is configured as well.
+http::AnswerTime answer_time(const http::Request& request, base::Duration within) {
+  const bool asks = request.head->has(http::KnownField::RequestTimeout) ||
+                    request.head->has(http::KnownField::Deadline);
+  const runtime::Deadline configured = runtime::Deadline::in(within);
+  const bool is_sooner = request.deadline < configured;
+  if (asks || !is_sooner) return {.within = within, .is_hurried = is_sooner};
+  return {.within = request.deadline.at() - platform::Executor::current()->now(),
+          .is_hurried = false};
+}
 
- private:
-  http::BodyReader& body_;
-};
-
-// What this server says itself, and what pages may do, which is for the routes to say.
+// What this server says itself, what pages may do, which is for the routes to say, and whether
+// browsers keep to TLS: an upstream does not decide that for a host it shares with others.
 bool is_ours_to_say(std::string_view name) noexcept {
   constexpr std::string_view kCors = "Access-Control-";
   return iequals(name, "Date") || iequals(name, "X-Corr-ID") ||
-         iequals(name.substr(0, kCors.size()), kCors);
+         iequals(name, "Strict-Transport-Security") || iequals(name.substr(0, kCors.size()), kCors);
 }
 
 // Name: value\r\n of each.
@@ -71,7 +74,7 @@ http::Response response_of(http::ClientResponse answer, http::Method method, Pas
     return response;
   }
   response.owner = std::move(passage.owner);
-  const bool goes_on = is_event_stream(head);
+  passage.is_event_stream = is_event_stream(head);
   auto source = std::make_unique<http::UpstreamBody>(std::move(answer));
   if (length) {
     response.body = http::SizedBody{std::move(source), *length};
@@ -79,7 +82,7 @@ http::Response response_of(http::ClientResponse answer, http::Method method, Pas
     response.body = http::StreamedBody{std::move(source)};
   }
   // A stream without an end would keep its slot for ever.
-  if (!goes_on) hold_turn(response, std::move(passage.turn));
+  if (!passage.is_event_stream) hold_turn(response, std::move(passage.turn));
   return response;
 }
 
@@ -104,9 +107,14 @@ std::string HttpUpstream::last_failure() const {
   return last_failure_;
 }
 
-http::Response HttpUpstream::refuse(const http::Request& request, const base::Error& error) {
+http::Response HttpUpstream::refuse(const http::Request& request, const base::Error& error,
+                                    bool is_clients) {
   base::Error told = error;
-  if (error.code == base::Code::UpstreamFail || error.code == base::Code::Timeout) {
+  if (is_clients && error.code == base::Code::Timeout) {
+    told.message = "the request was not done before its deadline";
+  } else if (is_clients) {
+    return kit::refuse(request, told);
+  } else if (error.code == base::Code::UpstreamFail || error.code == base::Code::Timeout) {
     told.message = "the upstream '" + name() + "' " +
                    (error.code == base::Code::Timeout ? "did not answer in time" : "failed");
     const std::lock_guard lock(lock_);
@@ -122,7 +130,8 @@ Task<http::Response> HttpUpstream::forward(Passage* passage) {
                               .target = from.head->target,
                               .host = passage->keep_host ? from.head->host : std::string_view(),
                               .fields = head.fields()};
-  ClientBody streamed(*from.body);
+  http::SendProgress progress;
+  request.progress = &progress;
   base::Buffer checked;
   base::ByteView checked_view;
   if (from.head->has_body() && from.body->is_encoded()) {
@@ -133,11 +142,21 @@ Task<http::Response> HttpUpstream::forward(Passage* passage) {
     checked_view = checked.view();
     request.body = {&checked_view, 1};
   } else if (from.head->has_body()) {
-    request.source = &streamed;
+    request.source = passage->upload;
     request.source_bytes = from.head->content_length;
   }
-  auto answer = co_await group_->send(passage->client_of_core, request, passage->deadline);
-  if (!answer) co_return refuse(from, answer.error());
+  const http::AnswerTime time = answer_time(from, passage->answer_within);
+  // Its time begins with its turn, and without one that has to be waited for, with all of the body.
+  runtime::Deadline until = from.deadline;
+  if (!passage->body_takes_its_time) until = until.sooner(runtime::Deadline::in(time.within));
+  auto answer = co_await group_->send(passage->client_of_core, request, until, time);
+  if (!answer) {
+    const bool is_late = answer.error().code == base::Code::Timeout && from.deadline.passed();
+    const bool is_clients = progress.body_failed || (time.is_hurried && is_late);
+    if (!is_clients) passage->turn.served();
+    co_return refuse(from, answer.error(), is_clients);
+  }
+  passage->turn.served();
   // Its head was in time; the rest takes as long as its reader does, if it goes on.
   answer->set_deadline(runtime::Deadline());
   co_return response_of(std::move(*answer), from.head->method, *passage);

@@ -26,7 +26,8 @@ class HttpUpstream final : public Upstream {
   [[nodiscard]] http::UpstreamGroup& group() noexcept { return *group_; }
 
  private:
-  http::Response refuse(const http::Request& request, const base::Error& error);
+  // `is_clients`: it ended by what the client did or did not do in time.
+  http::Response refuse(const http::Request& request, const base::Error& error, bool is_clients);
 
   std::unique_ptr<http::UpstreamGroup> group_;
   mutable runtime::Lock lock_{kFailureLock};

@@ -17,6 +17,7 @@ class InProcess final : public Upstream {
 
   platform::Task<http::Response> forward(Passage* passage) override;
   [[nodiscard]] bool is_usable() const override { return true; }
+  [[nodiscard]] bool is_in_process() const noexcept override { return true; }
   [[nodiscard]] bool judges_origins() const noexcept override {
     return target_ != nullptr && target_->judges_origins();
   }

@@ -1,9 +1,12 @@
 #include "services/gateway/routes.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "base/json.h"
+#include "services/gateway/lists.h"
+#include "services/kit/documents.h"
 #include "services/kit/handlers.h"
 
 namespace ron::gateway {
@@ -30,7 +33,11 @@ void write(base::JsonWriter& json, const TenantRow& row) {
   json.end_object();
 }
 
-Task<Response> show_tenants(Core* core, Request*) {
+Task<Response> show_tenants(Core* core, Request* request) {
+  const auto limit = kit::query_number(*request, "limit");
+  if (!limit) co_return kit::refuse(*request, limit.error());
+  std::uint64_t left =
+      std::clamp<std::uint64_t>(limit->value_or(kTenantList.usual), 1, kTenantList.most);
   const auto reading = core->accounts().latest();
   std::string body;
   base::JsonWriter json(body);
@@ -39,7 +46,10 @@ Task<Response> show_tenants(Core* core, Request*) {
   json.key("jain_index").value(reading->jain_index);
   json.key("active").value(static_cast<std::uint64_t>(core->tenants().active()));
   json.key("tenants").begin_array();
-  for (const TenantRow& row : reading->tenants) write(json, row);
+  for (const TenantRow& row : reading->tenants) {
+    if (left-- == 0) break;
+    write(json, row);
+  }
   json.end_array();
   json.end_object();
   co_return Response::json(200, std::move(body));
@@ -109,8 +119,8 @@ void add_routes(http::Router& router, Core& core) {
 void add_operator_routes(http::Router& router, Core& core) {
   const Access access = Access::needs(auth::Scope::kGatewayAdmin);
   kit::Routes(router, core)
-      .add(Method::Get, "/admin/tenants", access, show_tenants)
-      .add(Method::Get, "/admin/upstreams", access, show_upstreams)
+      .list(kTenantList, access, show_tenants)
+      .list(kUpstreamList, access, show_upstreams)
       .add(Method::Post, "/admin/upstreams/{name}/drain", access, drain)
       .add(Method::Post, "/admin/upstreams/{name}/undrain", access, undrain);
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "services/gateway/lists.h"
 #include "services/gateway/metric_names.h"
 #include "services/gateway/wires.h"
 
@@ -17,10 +18,12 @@ constinit const kit::ServiceKind kKind{.name = "gateway",
                                        .wires = &kWires,
                                        .life = metrics::kLife,
                                        .metrics = metrics::kAll,
+                                       .lists = kLists,
                                        .section = kit::section_of<gateway_section>,
                                        .settings = kit::settings_of<gateway_section>,
                                        .make = kit::make_service<Service>,
                                        .rate_key = "drr.rate_limit_rps",
+                                       .relays = true,
                                        .dials = true};
 
 Service::Service(kit::ServiceParts parts, const RouteAdder& routes)

@@ -229,6 +229,113 @@ TEST_F(GatewayService, AHungUpstreamIsATimeout) {
   EXPECT_NE(answer.body.find(R"("code":"Timeout")"), std::string::npos) << answer.body;
 }
 
+TEST_F(GatewayService, AClientInAHurryDoesNotOpenTheBreakerForOthers) {
+  first_.act = http::test::answers(200);
+  first_.act.after = 50ms;
+  start({&first_}, "", {"gateway.retry.max_tries=1"});
+  fields_ = {{"Request-Timeout", "0.005"}};
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(get("/").status, 504);
+  fields_.clear();
+  EXPECT_EQ(get("/").status, 200);
+  EXPECT_TRUE(has_metric(R"(breaker_state{service="svc-gateway",target="root.0",state="open"} 0)"))
+      << metrics();
+}
+
+TEST_F(GatewayService, AHungUpstreamOpensItsBreaker) {
+  first_.act = http::test::hangs();
+  start({&first_}, "", {"gateway.upstream.deadline=500ms", "gateway.breaker.min_volume=4"});
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(get("/").status, 504);
+  EXPECT_NE(get("/").body.find("BreakerOpen"), std::string::npos);
+}
+
+// What the server itself allows a request is configured as well.
+TEST_F(GatewayService, AHungUpstreamOpensItsBreakerUnderTheServersDeadline) {
+  first_.act = http::test::hangs();
+  start({&first_}, "", {"gateway.server.request_deadline=300ms", "gateway.breaker.min_volume=4"});
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(get("/").status, 504);
+  EXPECT_NE(get("/").body.find("BreakerOpen"), std::string::npos);
+}
+
+// One slot, and somebody who takes his time with what he sends: before the upstream hears of it,
+// and when it has the first part of it.
+TEST_F(GatewayService, ABodyThatDripsHoldsNoSlot) {
+  start({&first_}, "", {"gateway.upstream.concurrency=1"});
+  EXPECT_EQ(get("/").status, 200);
+  sim::Node& stranger = world_.add_node();
+  http::test::RawClient small(world_, stranger, server_.endpoint(kPort));
+  http::test::RawClient large(world_, stranger, server_.endpoint(kPort));
+  http::test::RawClient chunked(world_, stranger, server_.endpoint(kPort));
+  small.send("GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nb");
+  large.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nb");
+  chunked.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nb\r\n");
+  for (int i = 0; i < 40; ++i) {
+    world_.run_for(50ms);
+    const platform::TimePoint before = world_.now();
+    EXPECT_EQ(get("/").status, 200);
+    EXPECT_LT(world_.now() - before, 100ms) << i;
+    small.send("b");
+    large.send("b");
+    chunked.send("1\r\nb\r\n");
+  }
+}
+
+TEST_F(GatewayService, ASmallBodyIsSentWhenAllOfItIsThere) {
+  start({&first_});
+  sim::Node& stranger = world_.add_node();
+  http::test::RawClient slow(world_, stranger, server_.endpoint(kPort));
+  slow.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhello");
+  world_.run_for(2s);
+  EXPECT_TRUE(has_metric(R"(gateway_turns_total{service="svc-gateway",way="bypass"} 0)"));
+  EXPECT_EQ(slow.ask("hello").status, 200);
+  EXPECT_TRUE(first_.request.ends_with("\r\n\r\nhellohello")) << first_.request;
+}
+
+// A large body that was waited for gets its slot again, and arrives whole.
+TEST_F(GatewayService, ABodyThatLostItsSlotIsSentToItsEnd) {
+  start({&first_}, "", {"gateway.upstream.concurrency=1"});
+  EXPECT_EQ(get("/").status, 200);
+  const std::string body(60'000, 'b');
+  sim::Node& stranger = world_.add_node();
+  http::test::RawClient slow(world_, stranger, server_.endpoint(kPort));
+  slow.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n" + body.substr(0, 30'000));
+  world_.run_for(1s);
+  EXPECT_EQ(get("/").status, 200) << "the slot is free";
+  EXPECT_EQ(slow.ask(body.substr(30'000)).status, 200);
+  EXPECT_TRUE(first_.request.ends_with(body));
+  EXPECT_EQ(get("/").status, 200) << "and again";
+}
+
+TEST_F(GatewayService, AnUpstreamDoesNotSayWhetherBrowsersKeepToTls) {
+  first_.act = {.answer =
+                    "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"
+                    "strict-transport-security: max-age=99; includeSubDomains\r\n\r\n"};
+  start({&first_});
+  const Answer answer = get("/");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.head.find("max-age=99"), std::string::npos) << answer.head;
+}
+
+TEST_F(GatewayService, CachesAreToldThatARefusedPageIsNotEverybody) {
+  start({&first_}, "cors = [\"https://app.example\"]\n");
+  fields_ = {{"Origin", "https://evil.example"}};
+  const Answer refused = get("/");
+  EXPECT_EQ(refused.head.find("Access-Control-Allow-Origin"), std::string::npos);
+  EXPECT_NE(refused.head.find("Vary: Origin\n"), std::string::npos) << refused.head;
+  fields_.push_back({"Access-Control-Request-Method", "GET"});
+  Answer preflight;
+  const auto asking = begin(Method::Options, "/", "", preflight);
+  run_until([&] { return preflight.done; });
+  EXPECT_EQ(preflight.status, 403);
+  EXPECT_NE(preflight.head.find("Vary: Origin\n"), std::string::npos) << preflight.head;
+  fields_.clear();
+  EXPECT_NE(get("/").head.find("Vary: Origin\n"), std::string::npos);
+  fields_ = {{"Origin", "https://app.example"}};
+  const Answer allowed = get("/");
+  EXPECT_NE(allowed.head.find("Access-Control-Allow-Origin: https://app.example\n"),
+            std::string::npos);
+  EXPECT_NE(allowed.head.find("Vary: Origin\n"), std::string::npos) << allowed.head;
+}
+
 TEST_F(GatewayService, ABodyThatBreaksOffIsACut) {
   first_.act = http::test::breaks_off();
   start({&first_});
@@ -297,6 +404,37 @@ TEST_F(GatewayService, ADrainedMemberGetsNothingNew) {
   const auto wrong = begin(Method::Post, "/admin/upstreams/x/drain", "", nobody, kAdminPort);
   run_until([&] { return nobody.done; });
   EXPECT_EQ(nobody.status, 404);
+}
+
+// Without the bound one client holds as many connections, and upstreams, as it likes.
+TEST_F(GatewayService, OneTenantHasItsShareOfTheEventStreams) {
+  first_.act = {.answer = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"};
+  start({&first_}, "", {"gateway.sse.max_streams_per_tenant=2"});
+  std::array<Answer, 3> answers;
+  std::vector<std::unique_ptr<Root>> open;
+  for (Answer& answer : answers) {
+    open.push_back(begin(Method::Get, "/stream", "", answer));
+    run_until([&] { return answer.status != 0; });
+  }
+  EXPECT_EQ(answers[0].status, 200);
+  EXPECT_EQ(answers[1].status, 200);
+  run_until([&] { return answers[2].done; });
+  EXPECT_EQ(answers[2].status, 429) << answers[2].body;
+  EXPECT_NE(answers[2].head.find("Retry-After: 1\n"), std::string::npos) << answers[2].head;
+  for (const char* const said :
+       {R"("tenant":)", R"("share_of":"address )", R"("max_streams_per_tenant":"2")"}) {
+    EXPECT_NE(answers[2].body.find(said), std::string::npos) << answers[2].body;
+  }
+  EXPECT_TRUE(
+      has_metric(R"(http_event_streams_refused_total{service="svc-gateway",full="share"} 1)"));
+  // A client that leaves gives its place back.
+  world_.run_for(1s);
+  open.erase(open.begin());
+  world_.run_for(1s);
+  Answer again;
+  const auto reopened = begin(Method::Get, "/stream", "", again);
+  run_until([&] { return again.status != 0; });
+  EXPECT_EQ(again.status, 200);
 }
 
 TEST_F(GatewayService, AReloadMovesTheRoutes) {

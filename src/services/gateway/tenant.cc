@@ -1,7 +1,6 @@
 #include "services/gateway/tenant.h"
 
 #include <algorithm>
-#include <functional>
 #include <mutex>
 #include <tuple>
 #include <utility>
@@ -20,10 +19,12 @@ std::uint64_t next_table_id() noexcept {
 
 }  // namespace
 
-Tenant::Tenant(std::string name_in, std::uint32_t quantum_in, std::uint64_t rps)
-    : name(std::move(name_in)),
+Tenant::Tenant(TenantId id, std::uint32_t quantum_in, std::uint64_t rps)
+    : name(id.shown()),
       quantum(quantum_in),
-      rate(std::max<std::uint64_t>(1, rps), std::max<std::uint64_t>(1, rps)) {
+      rate(std::max<std::uint64_t>(1, rps), std::max<std::uint64_t>(1, rps)),
+      text_(id.text()),
+      id_(id.within(text_)) {
   if (rps == 0) rate.set_unlimited();
 }
 
@@ -80,17 +81,17 @@ Cost Tenant::served_lately() const noexcept {
 TenantTable::TenantTable(TenantLimits limits)
     : id_(next_table_id()), lock_(kTenantsLock), limits_(std::move(limits)) {}
 
-std::uint32_t TenantTable::quantum_of(std::string_view name) const {
+std::uint32_t TenantTable::quantum_of(std::string_view shown) const {
   for (const auto& [tenant, quantum] : limits_.quanta) {
-    if (tenant == name) return static_cast<std::uint32_t>(quantum);
+    if (tenant == shown) return static_cast<std::uint32_t>(quantum);
   }
   return limits_.default_quantum;
 }
 
-TenantTable::Remembered& TenantTable::remembered(std::string_view name) noexcept {
+TenantTable::Remembered& TenantTable::remembered(const TenantId& id) noexcept {
   constexpr std::size_t kPlaces = 64;
   static thread_local std::array<Remembered, kPlaces> places;
-  return places[std::hash<std::string_view>()(name) % kPlaces];
+  return places[id.hash() % kPlaces];
 }
 
 // Counting comes before the look at forgotten_, and forgetting before the look at counted_: so a
@@ -106,24 +107,24 @@ void TenantTable::uncount(Tenant& tenant) noexcept {
   if (tenant.leave()) active_.fetch_sub(1, kRelaxed);
 }
 
-TenantPtr TenantTable::use(std::string_view name, platform::TimePoint now) {
-  Remembered& place = remembered(name);
-  const bool is_known = place.table == id_ && place.tenant->name == name;
+TenantPtr TenantTable::use(TenantId id, platform::TimePoint now) {
+  Remembered& place = remembered(id);
+  const bool is_known = place.table == id_ && place.tenant->id() == id;
   if (is_known && count(*place.tenant, now)) return place.tenant;
   for (;;) {
-    TenantPtr tenant = find_or_make(name);
+    TenantPtr tenant = find_or_make(id);
     if (!count(*tenant, now)) continue;
     place = {id_, tenant};
     return tenant;
   }
 }
 
-TenantPtr TenantTable::find_or_make(std::string_view name) {
+TenantPtr TenantTable::find_or_make(const TenantId& id) {
   const std::lock_guard lock(lock_);
-  if (const auto found = by_name_.find(name); found != by_name_.end()) {
+  if (const auto found = by_id_.find(id); found != by_id_.end()) {
     return tenants_[found->second];
   }
-  auto tenant = std::make_shared<Tenant>(std::string(name), quantum_of(name), limits_.rps);
+  auto tenant = std::make_shared<Tenant>(id, quantum_of(id.shown()), limits_.rps);
   std::size_t index = tenants_.size();
   if (index < kMost) {
     tenants_.push_back(tenant);
@@ -132,10 +133,10 @@ TenantPtr TenantTable::find_or_make(std::string_view name) {
     Tenant& old = *tenants_[index];
     old.forgotten_.store(true);
     uncount(old);
-    by_name_.erase(old.name);
+    by_id_.erase(old.id());
     tenants_[index] = tenant;
   }
-  by_name_.emplace(tenant->name, index);
+  by_id_.emplace(tenant->id(), index);
   return tenant;
 }
 

@@ -17,6 +17,7 @@
 #include "runtime/lock.h"
 #include "runtime/token_bucket.h"
 #include "services/gateway/drr.h"
+#include "services/gateway/tenant_id.h"
 
 namespace ron::gateway {
 
@@ -38,16 +39,19 @@ class Tenant {
   };
 
   // An `rps` of zero is no limit.
-  Tenant(std::string name, std::uint32_t quantum, std::uint64_t rps);
+  Tenant(TenantId id, std::uint32_t quantum, std::uint64_t rps);
   Tenant(const Tenant&) = delete;
   Tenant& operator=(const Tenant&) = delete;
 
-  const std::string name;
+  const std::string name;  // as shown
   std::atomic<std::uint32_t> quantum;
   runtime::TokenBucket rate;
   std::atomic<std::uint64_t> rejections = 0;
   std::atomic<std::uint32_t> in_flight = 0;
   std::atomic<Cost> deficit = 0;  // as the scheduler last left it
+
+  // Good as long as the tenant.
+  [[nodiscard]] const TenantId& id() const noexcept { return id_; }
 
   [[nodiscard]] Line& line(std::size_t lane) noexcept { return lines_[lane % kLines]; }
   // Requests that wait for their turn, at all upstreams.
@@ -83,6 +87,8 @@ class Tenant {
   // Something of it waits or is being done.
   [[nodiscard]] bool is_busy() const noexcept;
 
+  const std::string text_;
+  const TenantId id_;  // a view into text_
   std::atomic<std::int64_t> last_used_ns_ = 0;
   std::atomic<bool> counted_ = false;    // as active, by the table
   std::atomic<bool> forgotten_ = false;  // by the table
@@ -98,13 +104,13 @@ using TenantPtr = std::shared_ptr<Tenant>;
 
 struct TenantLimits {
   std::uint32_t default_quantum = 1;
-  config::CountMap quanta;
+  config::CountMap quanta;  // by TenantId::shown()
   std::uint64_t rps = 0;
 };
 
 // The tenants seen lately, at most kMost: of a few that are looked at, one that has nothing waiting
-// or in flight and was used longest ago makes room, so that a flood of new names pushes out its own
-// kind and not whoever is busy. Any thread.
+// or in flight and was used longest ago makes room, so that a flood of new tenants pushes out its
+// own kind and not whoever is busy. Any thread.
 //
 // Each thread remembers those it used last, so that the usual request takes no lock and allocates
 // nothing.
@@ -116,8 +122,8 @@ class TenantTable {
   TenantTable(const TenantTable&) = delete;
   TenantTable& operator=(const TenantTable&) = delete;
 
-  // The tenant of that name, made if there is none, counted as active from now on.
-  TenantPtr use(std::string_view name, platform::TimePoint now);
+  // That tenant, made if there is none, counted as active from now on.
+  TenantPtr use(TenantId id, platform::TimePoint now);
   // Takes effect at once, for tenants that are known already, too.
   void apply(TenantLimits limits, platform::TimePoint now);
 
@@ -142,14 +148,14 @@ class TenantTable {
     std::uint64_t table = 0;
     TenantPtr tenant;
   };
-  // Where this thread remembers tenants of that name.
-  static Remembered& remembered(std::string_view name) noexcept;
+  // Where this thread remembers that tenant, if it does.
+  static Remembered& remembered(const TenantId& id) noexcept;
   // True when the tenant is counted as active; false when the table has forgotten it meanwhile.
   bool count(Tenant& tenant, platform::TimePoint now) noexcept;
   void uncount(Tenant& tenant) noexcept;
-  TenantPtr find_or_make(std::string_view name);
+  TenantPtr find_or_make(const TenantId& id);
   [[nodiscard]] std::size_t victim();
-  [[nodiscard]] std::uint32_t quantum_of(std::string_view name) const;
+  [[nodiscard]] std::uint32_t quantum_of(std::string_view shown) const;
 
   const std::uint64_t id_;  // never that of another table
   std::atomic<std::size_t> active_ = 0;
@@ -157,8 +163,9 @@ class TenantTable {
   mutable runtime::Lock lock_;
   TenantLimits limits_;  // guarded by lock_, as the rest
   std::vector<TenantPtr> tenants_;
-  std::unordered_map<std::string_view, std::size_t> by_name_;  // keys live in the tenants
-  std::size_t hand_ = 0;                                       // where the next search begins
+  // Keys live in the tenants.
+  std::unordered_map<TenantId, std::size_t, TenantIdHash> by_id_;
+  std::size_t hand_ = 0;  // where the next search begins
 };
 
 // Jain's index of fairness: 1 when all shares are alike, 1/n when one has everything.

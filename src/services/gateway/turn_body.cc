@@ -18,7 +18,10 @@ TurnBody::~TurnBody() {
 }
 
 Task<base::Result<base::ByteView>> TurnBody::next() {
-  handed_out_at_ = platform::kNever;
+  if (handed_out_at_ != platform::kNever) {
+    patience_.note(home_.now() - std::exchange(handed_out_at_, platform::kNever),
+                   handed_out_bytes_);
+  }
   auto piece = co_await inner_->next();
   if (!piece || piece->empty()) {
     turn_ = {};
@@ -26,8 +29,9 @@ Task<base::Result<base::ByteView>> TurnBody::next() {
   }
   turn_.add_bytes(piece->size());
   handed_out_at_ = home_.now();
+  handed_out_bytes_ = piece->size();
   // One timer for all pieces: it looks when it fires.
-  if (turn_.has_slot() && !armed()) home_.arm(*this, handed_out_at_ + kPatience);
+  if (turn_.has_slot() && !armed()) home_.arm(*this, handed_out_at_ + patience_.left());
   co_return piece;
 }
 
@@ -36,15 +40,17 @@ void TurnBody::fired(platform::Timer& timer) noexcept {
 }
 
 void TurnBody::look_at_reader() noexcept {
-  const platform::TimePoint now = home_.now();
-  if (handed_out_at_ != platform::kNever && now - handed_out_at_ >= kPatience) {
+  // It waits for the upstream: the next piece sets the timer.
+  if (handed_out_at_ == platform::kNever) return;
+  if (home_.now() - handed_out_at_ >= patience_.left()) {
     turn_.give_slot_back();
   } else {
-    home_.arm(*this, (handed_out_at_ == platform::kNever ? now : handed_out_at_) + kPatience);
+    home_.arm(*this, handed_out_at_ + patience_.left());
   }
 }
 
 void hold_turn(http::Response& response, Turn turn) {
+  turn.served();
   std::unique_ptr<http::BodySource>* source = nullptr;
   if (auto* sized = std::get_if<http::SizedBody>(&response.body)) source = &sized->source;
   if (auto* streamed = std::get_if<http::StreamedBody>(&response.body)) source = &streamed->source;

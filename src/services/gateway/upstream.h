@@ -15,6 +15,7 @@
 #include "runtime/deadline.h"
 #include "services/gateway/client_address.h"
 #include "services/gateway/fair_queue.h"
+#include "services/gateway/upload_turn.h"
 
 namespace ron::gateway {
 
@@ -24,8 +25,12 @@ struct Passage {
   const ClientAddress* client;
   http::Client* client_of_core;
   runtime::Deadline deadline;
+  base::Duration answer_within;  // what the upstream has, once it has all of the request
+  bool body_takes_its_time;      // the time its client needs; then that is when
   bool keep_host;
-  Turn turn;                          // until the last byte of the answer came
+  bool is_event_stream = false;  // the answer goes on for as long as its client likes
+  Turn turn;                     // until the last byte of the answer came
+  UploadTurn* upload;  // the request's body, and what becomes of the turn meanwhile; null: none
   std::shared_ptr<const void> owner;  // keeps the upstream
 };
 
@@ -46,6 +51,8 @@ class Upstream {
   virtual platform::Task<http::Response> forward(Passage* passage) = 0;
   // False: nothing would come of asking it now.
   [[nodiscard]] virtual bool is_usable() const = 0;
+  // A service of this process.
+  [[nodiscard]] virtual bool is_in_process() const noexcept { return false; }
   // It says itself which pages of other origins may use it.
   [[nodiscard]] virtual bool judges_origins() const noexcept { return false; }
 

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 
+#include "platform/client_network.h"
 #include "services/index/wires.h"
 
 namespace ron::index {
@@ -31,12 +32,13 @@ void AddressRates::make_room(Shard& shard) {
 base::Result<void> AddressRates::take(const platform::Endpoint& peer, std::uint64_t rps,
                                       platform::TimePoint now) {
   if (rps == 0 || peer.is_unix()) return {};
-  Shard& shard = shards_[(Hash{}(peer.ip) >> 32) % kShards];
+  const Address address = platform::client_network(peer);
+  Shard& shard = shards_[(Hash{}(address) >> 32) % kShards];
   const std::lock_guard guard(shard.lock);
-  auto found = shard.entries.find(peer.ip);
+  auto found = shard.entries.find(address);
   if (found == shard.entries.end()) {
     if (shard.entries.size() >= kAddressesPerShard) make_room(shard);
-    found = shard.entries.emplace(peer.ip, std::make_unique<Entry>(rps)).first;
+    found = shard.entries.emplace(address, std::make_unique<Entry>(rps)).first;
   }
   if (found->second->rps != rps) found->second = std::make_unique<Entry>(rps);
   Entry& entry = *found->second;

@@ -1,4 +1,5 @@
-// AddressRates: how many requests an address may make in a second.
+// AddressRates: how many requests an address may make in a second. A network of 64 bits of IPv6 is
+// one address, since its client can take a new one for each request.
 //
 // Bounded: of each shard's addresses the one that asked longest ago makes room, so that a flood of
 // addresses costs memory of a known size. One that was forgotten begins with a full bucket, which a

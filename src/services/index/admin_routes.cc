@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "chain/fields.h"
+#include "services/index/lists.h"
 #include "services/kit/documents.h"
 #include "services/kit/handlers.h"
 
@@ -129,7 +130,7 @@ void add_operator_routes(http::Router& router, Core& core) {
       .add(Method::Post, "/admin/pin", admin, pin)
       .add(Method::Post, "/admin/unpin", admin, unpin)
       .add(Method::Post, "/admin/reindex", admin, reindex)
-      .add(Method::Get, "/admin/targets", admin, list_targets);
+      .list(kTargetList, admin, list_targets);
 }
 
 }  // namespace ron::index

@@ -107,8 +107,10 @@ void render(Answer& answer) {
 
 http::Response respond(const http::Request& request, const AnswerPtr& answer, bool from_cache) {
   if (!answer->is_found) {
-    return kit::refuse(request,
-                       base::Error(base::Code::NotFound, "nobody knows '" + answer->key + "'"));
+    return kit::refuse(
+        request,
+        base::Error(base::Code::NotFound,
+                    "'" + answer->key + "' was not found: no name and no provider is known"));
   }
   const http::EntityTag tag{answer->tag, true};
   const bool is_known = http::evaluate(*request.head, tag) == http::Verdict::NotModified;

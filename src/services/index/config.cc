@@ -23,15 +23,16 @@ config::Group<DhtConfig> dht_keys() {
                             "REST proxies of OpenDHT nodes, http://host:port each; every one is a "
                             "lane with keys of its own"),
       config::count_key("alpha", &C::alpha, "3", {.min = "1", .max = "16"}, Reload::Hot,
-                        "whom a look-up asks at once"),
+                        "how many proxies and peers a look-up asks at once"),
       config::count_key("beta", &C::beta, "2", {.max = "16"}, Reload::Hot,
-                        "whom it asks besides when nobody has answered after hedge_ms"),
+                        "how many more it asks when nobody has answered after hedge_ms"),
       config::count_key("hedge_ms", &C::hedge_ms, "150", {.min = "1", .max = "60000"}, Reload::Hot,
                         "milliseconds before others are asked, too"),
       config::count_key("deadline_ms", &C::deadline_ms, "1200", {.min = "100", .max = "60000"},
                         Reload::Hot, "milliseconds a resolve may take in all; then 504 Timeout"),
-      config::count_key("quorum", &C::quorum, "1", {.min = "1", .max = "16"}, Reload::Hot,
-                        "how many have to name a provider before the rest is not waited for"),
+      config::count_key(
+          "quorum", &C::quorum, "1", {.min = "1", .max = "16"}, Reload::Hot,
+          "how many must name a provider before a look-up stops waiting for the others"),
       config::duration_key("republish", &C::republish, "5m", {.min = "1s", .max = "24h"},
                            Reload::Hot, "how often own records are published again"),
       config::count_key("publish_rps", &C::publish_rps, "100", {.min = "1", .max = "100000"},
@@ -40,7 +41,8 @@ config::Group<DhtConfig> dht_keys() {
   group.check([](const C& dht, config::Problems& problems) {
     check_targets(TargetList::parse(dht.proxies, {}, {}), "proxies", problems);
     if (dht.hedge_ms >= dht.deadline_ms) {
-      problems.add("hedge_ms", "must be below deadline_ms, or nobody is ever asked besides");
+      problems.add("hedge_ms",
+                   "must be below deadline_ms; after that there is no time to ask more servers");
     }
   });
   return group;
@@ -79,7 +81,7 @@ config::Group<CacheConfig> cache_keys() {
       config::duration_key("positive_ttl", &C::positive_ttl, "60s", {.min = "0s", .max = "24h"},
                            Reload::Hot, "how long an answer is remembered"),
       config::duration_key("negative_ttl", &C::negative_ttl, "5s", {.min = "0s", .max = "1h"},
-                           Reload::Hot, "and how long that there is none"),
+                           Reload::Hot, "how long it is remembered that there is no answer"),
       config::count_key("entries", &C::entries, "100000", {.min = "16", .max = "10000000"},
                         Reload::Hot, "answers remembered at most, about 2 KiB each"),
       config::text_list_key("warmup_keys", &C::warmup_keys, "[]", {.max = "1024"}, Reload::Hot,
@@ -99,13 +101,14 @@ config::Group<BreakerConfig> breaker_keys() {
   return {
       config::count_key("error_window_s", &C::error_window_s, "30", {.min = "1", .max = "3600"},
                         Reload::Restart, "seconds over which the failures of a target are counted"),
-      config::number_key("trip_threshold", &C::trip_threshold, "0.5", {.min = "0.01", .max = "1"},
-                         Reload::Restart,
-                         "a target is given a rest when more than this share of its answers fail"),
+      config::number_key(
+          "trip_threshold", &C::trip_threshold, "0.5", {.min = "0.01", .max = "1"}, Reload::Restart,
+          "a target is not asked for a while when more than this share of its answers fail"),
       config::count_key("cooldown_s", &C::cooldown_s, "10", {.min = "1", .max = "3600"},
-                        Reload::Restart, "seconds of that rest"),
+                        Reload::Restart, "seconds for which it is then not asked"),
       config::count_key("half_open_probes", &C::half_open_probes, "3", {.min = "1", .max = "100"},
-                        Reload::Restart, "look-ups that then find out whether it is back"),
+                        Reload::Restart,
+                        "look-ups after that which find out whether it answers again"),
   };
 }
 
@@ -127,8 +130,8 @@ void add_own_keys(config::Group<IndexConfig>& group) {
                               "requests in flight on one route before 429 Busy"));
   group.add(config::count_key("ratelimit.per_ip_rps", &C::per_ip_rps, "0", {.max = "1000000"},
                               Reload::Hot,
-                              "requests per second from one address before 429 RateLimited; 0: no "
-                              "limit of its own"));
+                              "requests per second from one address, or network of 64 bits of "
+                              "IPv6, before 429 RateLimited; 0: no limit of its own"));
   group.add(config::count_key("quotas.names_per_tenant", &C::names_per_tenant, "0",
                               {.max = "1000000000"}, Reload::Hot,
                               "names one tenant may have before 429 Quota; 0: any number"));

@@ -32,6 +32,7 @@ Source source_of(TargetKind kind) noexcept {
   return Source::Store;
 }
 
+constexpr platform::BlockingKind kVerifyRecords{"verify_records", std::chrono::seconds(10)};
 // Between the end of a search and that of the resolve it was for.
 constexpr base::Duration kToTell = std::chrono::milliseconds(25);
 
@@ -257,9 +258,16 @@ Task<Result<Announced>> Core::announce(std::vector<catalog::ProviderRecord> reco
   const Result<void> room = writer_.queue().check_room();
   if (!room) co_return fail(room.error());
   auto genuine = co_await parts_.host.blocking.run(
-      [records] { return std::ranges::all_of(records, catalog::has_valid_signature); });
+      kVerifyRecords, [records](const base::StopToken& stop) -> Result<bool> {
+        for (const catalog::ProviderRecord& record : records) {
+          if (stop.requested()) return fail(stop.error());
+          if (!catalog::has_valid_signature(record)) return false;
+        }
+        return true;
+      });
   if (!genuine) co_return fail(std::move(genuine.error()));
-  if (!*genuine) co_return fail(Code::InvalidSig, "the record is not signed by its node");
+  if (!*genuine) co_return fail(std::move(genuine->error()));
+  if (!**genuine) co_return fail(Code::InvalidSig, "the record is not signed by its node");
   AnnounceJob job;
   const std::int64_t now = now_ms();
   for (catalog::ProviderRecord& record : records) {

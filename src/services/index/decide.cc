@@ -41,7 +41,7 @@ Task<Result<void>> count_name(Draft* draft, std::string tenant, std::int64_t cha
   const auto count = co_await count_of(draft, tenant);
   if (!count) co_return fail(count.error());
   if (change > 0 && most != 0 && *count >= most) {
-    co_return fail(base::Error(Code::Quota, "the tenant has as many names as it may have")
+    co_return fail(base::Error(Code::Quota, "the tenant's quota of names is used up")
                        .with("names", std::to_string(*count))
                        .with("limit", std::to_string(most)));
   }

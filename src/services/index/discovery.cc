@@ -55,10 +55,11 @@ class ProbeFinds final : public Finds {
 // One target in one search. Says, when it goes, what came of it.
 class Discovery::Lane final : public Finds {
  public:
-  Lane(Discovery& discovery, std::uint32_t target, const base::ObjectId& addr)
+  Lane(Discovery& discovery, std::uint32_t target, const base::ObjectId& addr, SearchTime time)
       : discovery_(discovery),
         target_(target),
         addr_(addr),
+        time_(time),
         since_(platform::Executor::current()->now()),
         outcome_(discovery.asks_[target].aborted) {}
   // One that had begun to answer when it was aborted is alive.
@@ -89,22 +90,25 @@ class Discovery::Lane final : public Finds {
     return pass.has_value();
   }
   // What a try came to, for the breaker. Nothing was heard in time, or something that breaks the
-  // rules; what went wrong on our side says nothing.
+  // rules; what went wrong on our side says nothing, and neither does a client's own deadline.
   void judge(const Result<void>& heard) {
     const bool is_late = !heard && heard.error().code == Code::Timeout;
+    const bool is_cut_short = is_late && time_.is_hurried && time_.until.passed();
     if (heard || (is_late && begun_)) {
       pass_.succeeded();
-    } else if (is_late || heard.error().code == Code::UpstreamFail) {
+    } else if (!is_cut_short && (is_late || heard.error().code == Code::UpstreamFail)) {
       pass_.failed();
     }
     outcome_ = heard ? (records_.empty() ? counters().none : counters().found)
                      : (is_late ? counters().late : counters().failed);
   }
-  // It was aborted because it was too slow.
+  // It was aborted because it was slower than others, or than it may be.
   void mark_late() {
     outcome_ = counters().late;
     if (!begun_) pass_.failed();
   }
+  // It was aborted because whoever asked had no more time.
+  void mark_cut_short() { outcome_ = counters().late; }
   void ended() { took_ = platform::Executor::current()->now() - since_; }
 
   [[nodiscard]] std::uint32_t target() const noexcept { return target_; }
@@ -119,6 +123,7 @@ class Discovery::Lane final : public Finds {
   Discovery& discovery_;
   const std::uint32_t target_;
   const base::ObjectId addr_;
+  const SearchTime time_;
   const platform::TimePoint since_;
   base::Duration took_{};
   bool begun_ = false;
@@ -175,13 +180,15 @@ std::vector<std::uint32_t> Discovery::candidates(const base::ObjectId& addr, boo
 Task<Result<Found>> Discovery::discover(base::ObjectId addr, SearchPolicy policy,
                                         Deadline deadline) {
   const platform::TimePoint begun = platform::Executor::current()->now();
-  const Deadline until = deadline.sooner(Deadline::in(policy.deadline));
+  // An eighth may have passed in a queue before this search: that is no hurry of the client's.
+  const SearchTime time{.until = deadline.sooner(Deadline::in(policy.deadline)),
+                        .is_hurried = deadline < Deadline::in(policy.deadline * 7 / 8)};
   std::optional<Result<Found>> result;
   for (const bool is_static : {false, true}) {
     const bool is_settled = result && (*result || result->error().code != Code::NotFound);
     std::vector<std::uint32_t> whom = candidates(addr, is_static);
     if (is_settled || whom.empty()) continue;
-    Result<Found> found = co_await search(addr, std::move(whom), policy.hedge, until);
+    Result<Found> found = co_await search(addr, std::move(whom), policy.hedge, time);
     result = std::move(found);
   }
   if (!result && parts_.targets->size() > 0) {
@@ -189,22 +196,30 @@ Task<Result<Found>> Discovery::discover(base::ObjectId addr, SearchPolicy policy
     error.retry_after_s = 1;
     result = fail(std::move(error));
   } else if (!result) {
-    result = fail(Code::NotFound, "there is nobody to ask");
+    result = fail(Code::NotFound, "there is no other server to ask");
   }
   count(*result, begun);
   co_return std::move(*result);
 }
 
 Task<Result<Found>> Discovery::search(base::ObjectId addr, std::vector<std::uint32_t> targets,
-                                      HedgePolicy policy, Deadline deadline) {
+                                      HedgePolicy policy, SearchTime time) {
+  const Deadline deadline = time.until;
   std::vector<std::unique_ptr<Lane>> lanes;
   const Ask<Records> ask_one = [&](std::uint32_t who) {
-    lanes.push_back(std::make_unique<Lane>(*this, targets[who], addr));
+    lanes.push_back(std::make_unique<Lane>(*this, targets[who], addr, time));
     return ask(lanes.back().get(), deadline);
   };
   Hedged<Records> hedged = co_await hedge<Records>(
       policy, static_cast<std::uint32_t>(targets.size()), ask_one, deadline);
-  for (const std::uint32_t who : hedged.late) lanes[who]->mark_late();
+  const bool is_cut_short = !hedged.answers && time.is_hurried;
+  for (const std::uint32_t who : hedged.late) {
+    if (is_cut_short) {
+      lanes[who]->mark_cut_short();
+    } else {
+      lanes[who]->mark_late();
+    }
+  }
   if (hedged.hedged) hedged_.add();
   if (hedged.asked > policy.alpha) extra_asks_.add(hedged.asked - policy.alpha);
   if (!hedged.answers) co_return fail(std::move(hedged.answers.error()));
@@ -227,7 +242,7 @@ Task<Result<Discovery::Records>> Discovery::ask(Lane* lane, Deadline deadline) {
   const Result<void> heard = tried ? *tried : fail(tried.error());
   if (!heard) co_return fail(heard.error());
   Records records = lane->take_records();
-  if (records.empty()) co_return fail(Code::NotFound, "it knows nobody");
+  if (records.empty()) co_return fail(Code::NotFound, "it knows no provider");
   co_return records;
 }
 

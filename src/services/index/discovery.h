@@ -98,9 +98,15 @@ class Discovery {
   // Whom to ask, in this order.
   [[nodiscard]] std::vector<std::uint32_t> candidates(const base::ObjectId& addr,
                                                       bool is_static) const;
+  // When a search ends, and whether whoever asked wants that sooner than those asked are told to
+  // answer: who had not answered by then is not to blame.
+  struct SearchTime {
+    runtime::Deadline until;
+    bool is_hurried;
+  };
   platform::Task<base::Result<Found>> search(base::ObjectId addr,
                                              std::vector<std::uint32_t> targets, HedgePolicy policy,
-                                             runtime::Deadline deadline);
+                                             SearchTime time);
   platform::Task<base::Result<Records>> ask(Lane* lane, runtime::Deadline deadline);
   // An error outside is worth another try, one inside is final.
   platform::Task<base::Result<base::Result<void>>> try_once(Lane* lane, runtime::Deadline deadline);

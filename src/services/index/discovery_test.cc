@@ -101,6 +101,23 @@ TEST_F(DiscoveryTest, TheCallersDeadlineHoldsIfItIsSooner) {
   EXPECT_EQ(late.took, 300ms);
 }
 
+// Who is asked has the time that is configured; a client that wants it sooner finds out nothing.
+TEST_F(DiscoveryTest, ADeadlineOfTheClientsIsNotTheTargetsFault) {
+  add_proxies(1);
+  servers[0].play = silent();
+  start();
+  for (std::uint32_t i = 0; i < 2 * BreakerTable::kMinVolume; ++i) {
+    EXPECT_EQ(code_of(search(i % 2 == 0 ? 5ms : 400ms)), Code::Timeout);
+  }
+  world.run_for(10ms);
+  EXPECT_EQ(breakers->state(0), BreakerState::Closed);
+  for (std::uint32_t i = 0; i < BreakerTable::kMinVolume; ++i) {
+    EXPECT_EQ(code_of(search()), Code::Timeout);
+  }
+  world.run_for(10ms);
+  EXPECT_EQ(breakers->state(0), BreakerState::Open) << "it had its time";
+}
+
 // What a proxy does while a node of its DHT is dead.
 TEST_F(DiscoveryTest, WhatCountsIsReturnedBeforeTheProxyIsDone) {
   add_proxies(1);

@@ -37,7 +37,7 @@ void HedgeTally::answer(const base::Error* error) {
 
 base::Error HedgeTally::verdict() const {
   if (no_ >= policy_.quorum || !failure_) {
-    return {base::Code::NotFound, "nobody who was asked knows it"};
+    return {base::Code::NotFound, "none of the servers that were asked knows it"};
   }
   return *failure_;
 }

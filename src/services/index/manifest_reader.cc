@@ -12,6 +12,12 @@ using base::fail;
 using base::Result;
 using platform::Task;
 
+namespace {
+
+constexpr platform::BlockingKind kSummarizeManifest{"summarize_manifest", std::chrono::seconds(60)};
+
+}  // namespace
+
 Task<Result<std::optional<ManifestFacts>>> read_manifest(storage_api::StorageApi* storage,
                                                          platform::BlockingPool* blocking,
                                                          base::ObjectId address,
@@ -28,9 +34,12 @@ Task<Result<std::optional<ManifestFacts>>> read_manifest(storage_api::StorageApi
     if (piece->empty()) break;
     text += base::as_text(*piece);
   }
-  auto done = co_await blocking->run(
-      [text = std::move(text)] { return catalog::summarize_manifest(text); });
+  auto done = co_await blocking->run(kSummarizeManifest,
+                                     [text = std::move(text)](const base::StopToken& stop) {
+                                       return catalog::summarize_manifest(text, stop);
+                                     });
   if (!done) co_return fail(std::move(done.error()));
+  if (!*done && done->error().code != Code::Malformed) co_return fail(std::move(done->error()));
   if (!*done) {
     co_return fail(Code::Malformed, "the target is no manifest: " + done->error().message);
   }

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "services/index/lists.h"
 #include "services/index/name_request.h"
 #include "services/index/routes.h"
 #include "services/kit/documents.h"
@@ -21,9 +22,6 @@ using http::Response;
 using kit::query_number;
 using kit::refuse;
 using platform::Task;
-
-constexpr std::uint64_t kUsualPage = 100;
-constexpr std::uint64_t kMostPage = 1000;
 
 Origin origin_of(const Request& request) {
   return {.corr_id = request.corr_id,
@@ -74,7 +72,8 @@ Task<Response> get_history(Core* core, Request* request, catalog::Name name) {
   if (!before) co_return refuse(*request, before.error());
   const auto limit = query_number(*request, "limit");
   if (!limit) co_return refuse(*request, limit.error());
-  const std::uint64_t count = std::clamp<std::uint64_t>(limit->value_or(kUsualPage), 1, kMostPage);
+  const std::uint64_t count =
+      std::clamp<std::uint64_t>(limit->value_or(kVersionList.usual), 1, kVersionList.most);
   const auto history =
       co_await name_history(&core->map(), name, before->value_or(UINT64_MAX), count);
   if (!history) co_return refuse(*request, history.error());
@@ -131,7 +130,7 @@ Task<Response> list(Core* core, Request* request) {
   }
   const auto limit = query_number(*request, "limit");
   if (!limit) co_return refuse(*request, limit.error());
-  query.limit = std::clamp<std::uint64_t>(limit->value_or(kUsualPage), 1, kMostPage);
+  query.limit = std::clamp<std::uint64_t>(limit->value_or(kNameList.usual), 1, kNameList.most);
   const auto page = co_await list_names(&core->map(), std::move(query));
   if (!page) co_return refuse(*request, page.error());
   Value::Array names;
@@ -149,9 +148,9 @@ Task<Response> list(Core* core, Request* request) {
 void add_name_routes(http::Router& router, Core& core) {
   const Access write = Access::needs(Scope::kIndexWrite).or_fully(Scope::kIndexAdmin);
   kit::Routes(router, core)
-      .add(Method::Get, "/names", Access::read(), list)
+      .list(kNameList, Access::read(), list)
       .add(Method::Put, "/names/{name...}", write, set_name)
-      .add(Method::Get, "/names/{name...}", Access::read(), get_name)
+      .list(kVersionList, Access::read(), get_name)
       .add(Method::Delete, "/names/{name...}", write, remove_name);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/cbor.h"
 #include "base/json.h"
+#include "services/index/lists.h"
 #include "services/index/routes.h"
 #include "services/kit/documents.h"
 #include "services/kit/handlers.h"
@@ -23,8 +24,6 @@ using http::Response;
 using kit::refuse;
 using platform::Task;
 
-constexpr std::uint64_t kUsualProviders = 16;
-constexpr std::uint64_t kMostProviders = 64;
 constexpr std::uint64_t kMostFreshness = 1'000'000'000;  // seconds
 
 std::string as_json(const std::vector<Provider>& providers) {
@@ -57,7 +56,7 @@ Response respond_with(const Request& request, const std::vector<Provider>& provi
 }
 
 struct ProviderQuery {
-  std::uint64_t limit = kUsualProviders;
+  std::uint64_t limit = kProviderList.usual;
   std::uint64_t min_freshness_s = 0;
   std::string region;
   bool is_local = false;  // what is kept here, and nobody else is asked
@@ -67,7 +66,8 @@ Result<ProviderQuery> parse_query(const Request& request) {
   ProviderQuery out;
   const auto limit = kit::query_number(request, "limit");
   if (!limit) return fail(limit.error());
-  out.limit = std::clamp<std::uint64_t>(limit->value_or(kUsualProviders), 1, kMostProviders);
+  out.limit =
+      std::clamp<std::uint64_t>(limit->value_or(kProviderList.usual), 1, kProviderList.most);
   const auto freshness = kit::query_number(request, "min_freshness");
   if (!freshness) return fail(freshness.error());
   out.min_freshness_s = std::min(freshness->value_or(0), kMostFreshness);
@@ -88,7 +88,7 @@ Task<Result<std::vector<Provider>>> kept_providers(Core* core, base::ObjectId ad
   for (const ProviderEntry& entry : *entries) {
     if (!entry.is_own || entry.record.expires_ms <= now) continue;
     providers.push_back({.record = entry.record, .seen_ms = entry.seen_ms});
-    if (providers.size() == kMostProviders) break;
+    if (providers.size() == kProviderList.most) break;
   }
   co_return providers;
 }
@@ -118,7 +118,7 @@ Task<Response> get_providers(Core* core, Request* request) {
           : core->now_ms() - static_cast<std::int64_t>(query->min_freshness_s) * 1000;
   std::erase_if(providers, [oldest](const Provider& one) { return one.seen_ms < oldest; });
   if (providers.empty()) {
-    co_return refuse(*request, {Code::NotFound, "nobody is known to have it"});
+    co_return refuse(*request, {Code::NotFound, "no provider of it is known"});
   }
   if (!query->region.empty()) core->rank(providers, query->region);
   if (providers.size() > query->limit) providers.resize(query->limit);
@@ -143,7 +143,7 @@ Task<Response> announce(Core* core, Request* request) {
   const auto announced = co_await core->announce({*record}, origin, request->deadline);
   if (!announced) co_return refuse(*request, announced.error());
   if (announced->crowded != 0) {
-    co_return refuse(*request, {Code::Quota, "so many nodes have it that no more are kept"});
+    co_return refuse(*request, {Code::Quota, "as many providers of it are known as are kept"});
   }
   if (announced->expired != 0) {
     co_return refuse(*request, {Code::Malformed, "the record has expired"});
@@ -159,7 +159,7 @@ Task<Response> announce(Core* core, Request* request) {
 
 void add_provider_routes(http::Router& router, Core& core) {
   kit::Routes(router, core)
-      .add(Method::Get, "/providers/{addr}", Access::read(), get_providers)
+      .list(kProviderList, Access::read(), get_providers)
       .add(Method::Put, "/providers/{addr}", Access::open(), announce);
 }
 

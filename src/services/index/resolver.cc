@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/metric_names.h"
+#include "services/index/lists.h"
 #include "services/index/metric_names.h"
 #include "services/index/names.h"
 
@@ -57,7 +58,7 @@ Task<Result<AnswerPtr>> Resolver::resolve(catalog::Key key, bool is_fresh,
     if (!asked) co_return fail(asked.error());
   }
   if (rank_) rank_(answer->providers);
-  if (answer->providers.size() > kMostProviders) answer->providers.resize(kMostProviders);
+  if (answer->providers.size() > kResolvedList.most) answer->providers.resize(kResolvedList.most);
   answer->is_found = answer->is_found || answer->manifest || !answer->providers.empty();
   took_.observe(parts_.host.clock.monotonic() - began);
   co_return keep(std::move(answer));

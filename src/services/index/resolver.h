@@ -71,7 +71,6 @@ class Resolver {
                                                   runtime::Deadline deadline);
 
  private:
-  static constexpr std::size_t kMostProviders = 64;
   // A larger answer is not cached: the bound of the cache is a number of answers.
   static constexpr std::size_t kMostCachedBytes = 8 * base::kKiB;
 

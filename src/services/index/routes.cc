@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "http/uri.h"
+#include "services/index/lists.h"
 #include "services/kit/documents.h"
 #include "services/kit/handlers.h"
 
@@ -46,7 +47,7 @@ Task<Response> get_resolved(Core* core, Request* request) {
 }  // namespace
 
 void add_routes(http::Router& router, Core& core) {
-  kit::Routes(router, core).add(Method::Get, "/resolve/{key...}", Access::read(), get_resolved);
+  kit::Routes(router, core).list(kResolvedList, Access::read(), get_resolved);
   add_name_routes(router, core);
   add_provider_routes(router, core);
 }

@@ -4,6 +4,7 @@
 
 #include "platform/memory_disk.h"
 #include "services/index/admin_routes.h"
+#include "services/index/lists.h"
 #include "services/index/metric_names.h"
 #include "services/index/wires.h"
 #include "services/kit/key_file.h"
@@ -28,6 +29,7 @@ constinit const kit::ServiceKind kKind{.name = "index",
                                        .wires = &kWires,
                                        .life = metrics::kLife,
                                        .metrics = metrics::kAll,
+                                       .lists = kLists,
                                        .section = kit::section_of<index_section>,
                                        .settings = kit::settings_of<index_section>,
                                        .make = make,

@@ -12,8 +12,14 @@ namespace {
 
 using catalog::ProviderRecord;
 
-std::vector<ProviderRecord> with_valid_signatures(std::vector<ProviderRecord> records) {
-  std::erase_if(records, [](const ProviderRecord& one) { return !has_valid_signature(one); });
+constexpr platform::BlockingKind kVerifyFound{"verify_found_records", std::chrono::seconds(10)};
+
+// Once it is asked to stop no further record counts as signed.
+std::vector<ProviderRecord> with_valid_signatures(std::vector<ProviderRecord> records,
+                                                  const base::StopToken& stop) {
+  std::erase_if(records, [&stop](const ProviderRecord& one) {
+    return stop.requested() || !has_valid_signature(one);
+  });
   return records;
 }
 
@@ -99,7 +105,9 @@ platform::Task<std::vector<ProviderRecord>> Trust::sift(base::ObjectId addr,
   if (records.empty()) co_return records;
   const std::size_t signed_ones = records.size();
   auto valid = co_await host_.blocking.run(
-      [given = std::move(records)]() mutable { return with_valid_signatures(std::move(given)); });
+      kVerifyFound, [given = std::move(records)](const base::StopToken& stop) mutable {
+        return with_valid_signatures(std::move(given), stop);
+      });
   if (!valid) co_return std::vector<ProviderRecord>();
   for (std::size_t i = valid->size(); i < signed_ones; ++i) refuse(Doubt::Forged);
   // The newest of a node first, so that it is the one that is noted.

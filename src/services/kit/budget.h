@@ -15,6 +15,9 @@ struct Addend {
   std::string what;  // names the keys behind it
   std::uint64_t count = 0;
   std::uint64_t each_bytes = 0;
+  // What a connection holds while it sends an answer. A connection sends one answer at a time: of
+  // several services behind one listener, the one with the largest answers counts.
+  bool is_of_answers = false;
   [[nodiscard]] std::uint64_t bytes() const noexcept { return count * each_bytes; }
 };
 

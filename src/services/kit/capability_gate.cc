@@ -88,8 +88,8 @@ base::Result<void> CapabilityGate::check(http::Request& request, auth::Access ac
     request.grant_full = auth::permits(**token, wanted).has_value();
   }
   if (!permitted && !request.grant_full) return fail(permitted.error());
-  if (grant.max_bytes) request.grant_max_bytes = *grant.max_bytes;
-  return {};
+  if (!grant.max_bytes) return {};
+  return request.limit_body(*grant.max_bytes);
 }
 
 void CapabilityGate::identify(http::Request& request) const {

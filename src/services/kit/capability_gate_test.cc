@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include "auth/test_support.h"
 #include "http/head.h"
@@ -14,6 +15,7 @@ namespace {
 
 using auth::Access;
 using auth::Scope;
+using auth::Tenancy;
 using auth::testing::kNow;
 using base::Code;
 
@@ -134,6 +136,104 @@ TEST_F(CapabilityGateTest, WhoItIsIsKnownAlsoWhenItIsNotEnough) {
       ask(Access::needs(Scope::kStorageAdmin), {{"scope = index:write", "tenant = acme"}}));
   EXPECT_EQ(request_.tenant, "acme");
   EXPECT_EQ(request_.token.size(), 8U);
+}
+
+TEST_F(CapabilityGateTest, ATenantAddedLaterOpensNothing) {
+  const Access removal = Access::needs(Scope::kStorageDelete).or_fully(Scope::kStorageAdmin);
+  const auto ask_as = [&](const Tenancy& tenancy) {
+    const auto token = auth::testing::token_with({"tenant = acme"}, tenancy);
+    return code(ask_with(removal, "Bearer " + token.text(), "DELETE"));
+  };
+  EXPECT_EQ(ask_as(Tenancy::nobody()), Code::Forbidden);
+  EXPECT_EQ(request_.tenant, "");
+  EXPECT_EQ(ask_as(Tenancy::unsaid()), Code::Forbidden);
+  EXPECT_EQ(ask_as(Tenancy::named("other")), Code::Forbidden);
+  EXPECT_EQ(ask_as(Tenancy::named("acme")), std::nullopt);
+  EXPECT_EQ(request_.tenant, "acme");
+  EXPECT_EQ(ask_as(Tenancy::any()), std::nullopt);
+  EXPECT_EQ(request_.tenant, "acme");
+}
+
+// What the gate says of a request, and what a service may then do for its caller.
+struct Decision {
+  bool is_through = false;
+  bool is_known = false;  // who it is: a genuine token that holds here
+  bool is_full = false;
+  std::uint64_t most_bytes = 0;
+  std::string tenant;
+};
+
+class GateProperty : public CapabilityGateTest {
+ protected:
+  struct Wanted {
+    Access access = Access::open();
+    std::string method;
+    std::string path;
+  };
+  static std::vector<Wanted> all_wanted() {
+    std::vector<Wanted> made;
+    for (const Access& access :
+         {Access::open(), Access::read(), Access::any(), Access::needs(Scope::kStorageWrite),
+          Access::needs(Scope::kIndexWrite).or_fully(Scope::kStorageDelete),
+          Access::needs(Scope::kStorageDelete).or_fully(Scope::kStorageWrite)}) {
+      for (const char* method : {"GET", "PUT"}) {
+        for (const char* path : {"/o", "/o/a/b", "/uploads"})
+          made.push_back({access, method, path});
+      }
+    }
+    return made;
+  }
+  // As a service decides: the gate first, then who it is if nothing had to be asked.
+  Decision decide(const Wanted& wanted, const std::vector<std::string>& caveats,
+                  const Tenancy& tenancy) {
+    const std::string text = auth::testing::token_with(caveats, tenancy).text();
+    Decision out;
+    out.is_through =
+        ask_with(wanted.access, "Bearer " + text, wanted.method, wanted.path).has_value();
+    if (!out.is_through) return out;
+    if (request_.token.empty()) gate_.identify(request_);
+    out.is_known = !request_.token.empty();
+    out.is_full = request_.grant_full;
+    out.most_bytes = request_.grant_max_bytes;
+    out.tenant = request_.tenant;
+    return out;
+  }
+  // Why the decision with one more caveat is wider; empty if it is not. Where a request needs no
+  // token, one that does not hold is as none at all.
+  static std::string widening(const Decision& wide, const Decision& narrow, bool may_name_any) {
+    if (!narrow.is_through) return "";
+    if (!wide.is_through) return "it got through";
+    if (!narrow.is_known) return "";
+    if (!wide.is_known) return "it became known";
+    if (narrow.is_full && !wide.is_full) return "it got the full scope";
+    if (narrow.most_bytes > wide.most_bytes) return "it may send more";
+    const bool same = narrow.tenant == wide.tenant;
+    if (!same && !(wide.tenant.empty() && may_name_any)) return "it acts for another tenant";
+    return "";
+  }
+};
+
+TEST_F(GateProperty, ACaveatMoreNeverWidensADecision) {
+  const std::vector<Wanted> all = all_wanted();
+  EXPECT_TRUE(rc::check("a caveat more never widens a decision", [&] {
+    gate_.apply(gate_.keyring(), *rc::gen::arbitrary<bool>());
+    auto caveats = *auth::testing::caveat_texts();
+    const auto tenancy = *auth::testing::tenancy();
+    auto longer = caveats;
+    longer.push_back(*auth::testing::caveat_text());
+    const bool may_name_any = tenancy == Tenancy::any();
+    bool is_let_through = false;
+    for (const Wanted& wanted : all) {
+      const Decision wide = decide(wanted, caveats, tenancy);
+      const Decision narrow = decide(wanted, longer, tenancy);
+      const std::string what = widening(wide, narrow, may_name_any);
+      if (!what.empty()) {
+        RC_FAIL(what + " with " + longer.back() + ": " + wanted.method + " " + wanted.path);
+      }
+      is_let_through |= narrow.is_known;
+    }
+    RC_CLASSIFY(is_let_through);
+  }));
 }
 
 TEST(DenyListText, NamesWhatIsWrong) {

@@ -10,6 +10,7 @@
 #include "http/conditional.h"
 #include "http/field_list.h"
 #include "http/uri.h"
+#include "services/kit/handlers.h"
 
 namespace ron::kit {
 namespace {
@@ -83,19 +84,28 @@ Response document(const Request& request, int status, const base::Value& value) 
   return Response::text(status, base::encode_cbor(value), kCbor);
 }
 
-Response tagged_document(const Request& request, std::string_view tag, Lasting lasting,
-                         const base::Value& value) {
-  const bool is_cbor = wants_cbor(request);
+std::string_view content_type(bool is_cbor) noexcept { return is_cbor ? kCbor : kJson; }
+
+Response tagged_head(const Request& request, std::string_view tag, Lasting lasting) {
   // One tag for each representation.
-  const std::string own = std::string(tag) + (is_cbor ? ";cbor" : "");
+  const std::string own = std::string(tag) + (wants_cbor(request) ? ";cbor" : "");
   const http::EntityTag current{own, false};
   const bool is_known = http::evaluate(*request.head, current) == http::Verdict::NotModified;
-  Response response = is_known ? Response(304) : document(request, 200, value);
+  Response response(is_known ? 304 : 200);
   response.add("ETag", "\"" + own + "\"");
   response.add("Vary", "Accept");
   response.add("Cache-Control",
                lasting == Lasting::Immutable ? "public, max-age=31536000, immutable" : "no-cache");
   return response;
+}
+
+Response tagged_document(const Request& request, std::string_view tag, Lasting lasting,
+                         const base::Value& value) {
+  Response response = tagged_head(request, tag, lasting);
+  if (response.status == 304) return response;
+  Response whole = document(request, 200, value);
+  whole.lines += response.lines;
+  return whole;
 }
 
 std::optional<std::uint64_t> parse_number(std::string_view text) noexcept {

@@ -25,6 +25,10 @@ http::Response document(const http::Request& request, int status, const base::Va
 enum class Lasting : std::uint8_t { Revalidate, Immutable };
 http::Response tagged_document(const http::Request& request, std::string_view tag, Lasting lasting,
                                const base::Value& value);
+// The same without the body: 304 if the client has it, else a 200 whose body and Content-Type,
+// which content_type() says, are still to come. For documents that are large.
+http::Response tagged_head(const http::Request& request, std::string_view tag, Lasting lasting);
+std::string_view content_type(bool is_cbor) noexcept;
 
 // A number of the query; nothing: it is not there. Malformed.
 base::Result<std::optional<std::uint64_t>> query_number(const http::Request& request,

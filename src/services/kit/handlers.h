@@ -13,6 +13,7 @@
 #include "http/response.h"
 #include "http/router.h"
 #include "platform/task.h"
+#include "services/kit/list.h"
 
 namespace ron::kit {
 
@@ -26,7 +27,8 @@ http::Handler bind_api(Api& api, std::type_identity_t<ApiHandler<Api>> handler) 
 
 // Routes that ask one api, as a list:
 //
-//   kit::Routes(router, core).add(Method::Post, "/echo", Access::read(), echo).add(…);
+//   kit::Routes(router, core).add(Method::Post, "/echo", Access::read(), echo)
+//                            .list(kEchoes, Access::read(), list_echoes);
 //
 // Both outlive the requests.
 template <class Api>
@@ -42,6 +44,11 @@ class Routes {
                  .handler = bind_api(api_, handler)});
     return *this;
   }
+  // A GET that lists things, at the pattern of its declaration.
+  const Routes& list(const ListDecl& decl, auth::Access access,
+                     std::type_identity_t<ApiHandler<Api>> handler) const {
+    return add(http::Method::Get, std::string(decl.pattern), access, handler);
+  }
 
  private:
   http::Router& router_;
@@ -50,7 +57,8 @@ class Routes {
 
 // The error's envelope; a full queue is counted as this route's.
 http::Response refuse(const http::Request& request, const base::Error& error);
-// Forbidden when the capability allows smaller bodies only.
+// Forbidden when the capability allows smaller objects only. For those that come in several bodies:
+// each body for itself is held to it where it is read.
 base::Result<void> check_grant(const http::Request& request, std::uint64_t bytes);
 
 }  // namespace ron::kit

@@ -22,6 +22,10 @@ std::shared_ptr<const http::ServerSettings> settings_of(
   return {config, &config->server};
 }
 
+// Services send bytes that strangers gave them, from one origin in a browser's eyes: each is what
+// its Content-Type says, and no script, style or page that was uploaded as something else.
+constexpr std::string_view kAsItSays = "X-Content-Type-Options: nosniff\r\n";
+
 }  // namespace
 
 Listeners::Listeners(ListenerParts parts, std::shared_ptr<const ServiceConfig> config)
@@ -29,13 +33,30 @@ Listeners::Listeners(ListenerParts parts, std::shared_ptr<const ServiceConfig> c
       config_(config),
       ingress_(*parts_.meters, config->server, parts_.authorize),
       admin_ingress_(*parts_.meters, config->server, parts_.authorize),
-      public_({parts_.host, parts_.router, &ingress_, parts_.meters, parts_.log, parts_.access},
+      public_({.host = parts_.host,
+               .router = parts_.router,
+               .ingress = &ingress_,
+               .meters = parts_.meters,
+               .log = parts_.log,
+               .access = parts_.access,
+               .standing_lines = parts_.relays ? "" : kAsItSays},
               settings_of(config)),
-      admin_({parts_.host.with_cores(1), parts_.admin_router, &admin_ingress_, parts_.meters,
-              parts_.log, parts_.access},
+      admin_({.host = parts_.host.with_cores(1),
+              .router = parts_.admin_router,
+              .ingress = &admin_ingress_,
+              .meters = parts_.meters,
+              .log = parts_.log,
+              .access = parts_.access,
+              .standing_lines = kAsItSays},
              settings_of(config)),
-      uds_({parts_.host, parts_.router, &ingress_, parts_.meters, parts_.log, parts_.access,
-            [this](const platform::Stream& stream) { return admits(stream); }},
+      uds_({.host = parts_.host,
+            .router = parts_.router,
+            .ingress = &ingress_,
+            .meters = parts_.meters,
+            .log = parts_.log,
+            .access = parts_.access,
+            .admits = [this](const platform::Stream& stream) { return admits(stream); },
+            .standing_lines = parts_.relays ? "" : kAsItSays},
            settings_of(config)) {}
 
 Listeners::~Listeners() = default;

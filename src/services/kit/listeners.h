@@ -33,6 +33,7 @@ struct ListenerParts {
   runtime::Meters* meters;
   observe::Log log;
   observe::Log access{};
+  bool relays = false;  // ServiceKind::relays
 };
 
 // Made and used on cores[0].

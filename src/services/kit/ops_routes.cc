@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "http/uri.h"
 #include "observe/prometheus.h"
+#include "services/kit/list.h"
 
 namespace ron::kit {
 namespace {
@@ -72,17 +73,19 @@ void add_health_routes(http::Router& router, std::string service,
 }
 
 void add_admin_routes(http::Router& router, AdminSources sources) {
-  add_light(router, "/metrics", [meters = std::move(sources.meters)](Request*) {
-    std::string out;
-    observe::append_prometheus(out, meters);
-    return Response::text(200, std::move(out), observe::kPrometheusContentType);
-  });
-  add_light(router, "/debug/topology", [all = std::move(sources.topologies)](Request* request) {
-    return topology(all, request);
-  });
-  add_light(router, "/debug/config", [config = std::move(sources.config_json)](Request*) {
-    return Response::json(200, config());
-  });
+  add_light(router, std::string(kMetricsList.pattern),
+            [meters = std::move(sources.meters)](Request*) {
+              std::string out;
+              observe::append_prometheus(out, meters);
+              return Response::text(200, std::move(out), observe::kPrometheusContentType);
+            });
+  add_light(
+      router, std::string(kTopologyList.pattern),
+      [all = std::move(sources.topologies)](Request* request) { return topology(all, request); });
+  add_light(router, std::string(kConfigList.pattern),
+            [config = std::move(sources.config_json)](Request*) {
+              return Response::json(200, config());
+            });
 }
 
 }  // namespace ron::kit

@@ -44,7 +44,7 @@ ServiceBase::ServiceBase(ServiceParts parts, const ServiceKind& kind)
                   [this](http::Request& request, const http::Route& route) {
                     return gate_.check(request, route.access);
                   },
-                  &meters_, log_, access_},
+                  &meters_, log_, access_, kind_.relays},
                  settings()),
       supervisor_(topology_, host_.random, supervisor_events()) {
   const auto ready = [this] { return readiness_now(); };

@@ -18,6 +18,7 @@
 #include "runtime/topology.h"
 #include "services/kit/config.h"
 #include "services/kit/life_metrics.h"
+#include "services/kit/list.h"
 #include "services/kit/service.h"
 
 namespace ron::kit {
@@ -43,13 +44,17 @@ struct ServiceKind {
   const runtime::Wires* wires;  // their `service` is the name in logs and metrics: `svc-storage`
   LifeMetrics life;
   std::span<const runtime::MetricDecl* const>
-      metrics;  // only this service has, its life's included
+      metrics;                               // only this service has, its life's included
+  std::span<const ListDecl* const> lists{};  // what its routes list
   const config::AnySection& (*section)();
   std::shared_ptr<const ServiceConfig> (*settings)(const config::Config&);
   // `directory` is its part of the data directory. On cores[0].
   std::unique_ptr<Service> (*make)(ServiceParts parts, std::string directory);
   std::string_view rate_key = "server.max_rps";  // what limits the first client that is in a hurry
   bool judges_origins = false;                   // has rules of its own for pages of other origins
+  // Most of what clients get is the answer of another server, which says itself how it is to be
+  // read.
+  bool relays = false;
   bool dials = false;  // calls other servers over TLS, and so has to know whom to trust
 };
 

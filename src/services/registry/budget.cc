@@ -11,6 +11,7 @@
 #include "services/registry/checkpoints.h"
 #include "services/registry/events.h"
 #include "services/registry/jobs.h"
+#include "services/registry/list_bounds.h"
 #include "services/registry/planner.h"
 
 namespace ron::registry {
@@ -43,11 +44,13 @@ constexpr std::uint64_t kDescriptorsOfProcess = 32;
 }  // namespace
 
 std::vector<kit::Addend> memory_budget(const RegistryConfig& config, std::size_t cores) {
-  const std::uint64_t proposals = config.proposals_max;
+  const std::uint64_t proposals = config.proposals_max + ProposalRules::kReserved;
   std::vector<kit::Addend> sum = {
       {"the state, and a snapshot of it in the making", kStates, chain::kMaxSnapshotBytes},
+      {"states of the past that are being made", bounds::kStatesAtOnce, chain::kMaxSnapshotBytes},
       {"payloads of pending proposals (registry.proposals.max_pending)", 1,
-       std::min<std::uint64_t>(kMaxPendingBytes, proposals * chain::kMaxPayloadBytes)},
+       std::min<std::uint64_t>(kMaxPendingBytes + kReservedBytes,
+                               proposals * chain::kMaxPayloadBytes)},
       {"pending proposals (registry.proposals.max_pending)", proposals, kProposalBytes},
       {"proposals and commits that wait (registry.channels.proposals)", config.proposals_capacity,
        sizeof(std::optional<ProposalJob>)},
@@ -60,12 +63,13 @@ std::vector<kit::Addend> memory_budget(const RegistryConfig& config, std::size_t
        kLogs * (chain::RecentTables::kTables + 1),
        config.storage.segment_bytes.bytes / kSmallFrameBytes * kOffsetBytes},
       {"checkpoints", Checkpoints::kMost, chain::kMaxCheckpointBytes},
+      {"proposals that were withdrawn", RecentlyWithdrawn::kMost, kRecentBytes},
       {"commits that can be asked for again", kRecentKinds * RecentCommits::kMost, kRecentBytes},
       {"versions for slow listeners (registry.channels.committed)", config.committed_capacity,
        sizeof(Committed)},
       {"events (registry.channels.events)", config.events_capacity,
        sizeof(RegistryEvent) + kEventTextBytes},
-      {"event streams (registry.sse.max_streams)", config.max_streams, kStreamBytes},
+      {"event streams (registry.sse.max_streams)", config.streams.most, kStreamBytes},
   };
   std::ranges::move(kit::listener_budget("registry", config, cores), std::back_inserter(sum));
   return sum;

@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 // How often it looks whether one is due.
 constexpr base::Duration kLookEvery = 1s;
 constexpr base::Duration kCapturePatience = 30s;
+constexpr platform::BlockingKind kTakeSnapshot{"take_snapshot", 30s};
 
 }  // namespace
 
@@ -102,8 +103,8 @@ Task<Result<void>> Checkpointor::sign(const chain::State* state) {
   const auto root = co_await chain::tree_root(&parts_.store->tree(), version + 1);
   if (!root) co_return fail(root.error());
   // Many descriptors take a while to encode.
-  auto snapshot =
-      co_await parts_.host.blocking.run([state = *state] { return chain::take_snapshot(state); });
+  auto snapshot = co_await parts_.host.blocking.run(
+      kTakeSnapshot, [state = *state] { return chain::take_snapshot(state); });
   if (!snapshot) co_return fail(std::move(snapshot.error()));
   const chain::NoteSigner& signer = parts_.store->signer();
   chain::Checkpoint checkpoint{

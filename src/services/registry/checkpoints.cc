@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "b3/hash.h"
 #include "chain/checkpoint_files.h"
 #include "services/registry/wires.h"
 #include "volume/files.h"
@@ -27,8 +28,11 @@ Result<chain::Checkpoint> read_checkpoint(std::string_view note) {
 
 }  // namespace
 
-Checkpoints::Checkpoints(platform::Disk* disk, std::string directory)
-    : disk_(disk), directory_(std::move(directory)), lock_(kCheckpointsLock) {}
+Checkpoints::Checkpoints(platform::Disk* disk, std::string directory, std::size_t most_bytes)
+    : disk_(disk),
+      directory_(std::move(directory)),
+      most_bytes_(most_bytes),
+      lock_(kCheckpointsLock) {}
 
 Task<Result<std::string>> Checkpoints::read_file(std::string name, std::size_t most) const {
   return chain::read_whole_file(disk_, directory_ + "/" + name, most);
@@ -91,16 +95,33 @@ Task<Result<Checkpoints::Base>> Checkpoints::restore(CheckpointPtr checkpoint,
 
 Task<Result<chain::Snapshot>> Checkpoints::read_snapshot(std::uint64_t version) const {
   const std::string name = chain::checkpoint_file(version, chain::kStateSuffix);
-  const auto bytes = co_await read_file(name, chain::kMaxSnapshotBytes);
+  const auto bytes = co_await read_file(name, most_bytes_);
   if (!bytes) co_return fail(bytes.error());
   auto snapshot = chain::decode_snapshot(base::as_bytes(*bytes));
   if (!snapshot) co_return fail(Code::IntegrityFail, name + ": " + snapshot.error().message);
   co_return snapshot;
 }
 
+Task<Result<std::string>> Checkpoints::read_summary(CheckpointPtr checkpoint) const {
+  const std::string name =
+      chain::checkpoint_file(checkpoint->checkpoint.version, chain::kStateSuffix);
+  const auto summary = co_await chain::read_summary(disk_, directory_ + "/" + name);
+  if (!summary) co_return fail(summary.error());
+  if (b3::hash(base::as_bytes(*summary)) != checkpoint->checkpoint.state) {
+    co_return fail(Code::IntegrityFail,
+                   name + ": the state is not what the signed checkpoint says");
+  }
+  co_return *summary;
+}
+
 Task<Result<void>> Checkpoints::add(SignedCheckpoint signed_one, const chain::Snapshot* snapshot) {
   const std::uint64_t version = signed_one.checkpoint.version;
   const std::string state = chain::encode(*snapshot);
+  if (state.size() > most_bytes_) {
+    co_return fail(Code::Quota, "the state has " + std::to_string(state.size()) +
+                                    " bytes, and no snapshot of more than " +
+                                    std::to_string(most_bytes_) + " is read back");
+  }
   Result<void> done = co_await volume::replace_file(
       disk_, directory_, chain::checkpoint_file(version, chain::kStateSuffix), state);
   if (!done) co_return done;

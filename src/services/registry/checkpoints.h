@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "chain/checkpoint.h"
+#include "chain/checkpoint_files.h"
 #include "chain/note.h"
 #include "chain/snapshot.h"
 #include "platform/disk.h"
@@ -33,7 +34,9 @@ class Checkpoints {
   static constexpr std::size_t kMost = 4096;        // notes
   static constexpr std::size_t kSnapshotsKept = 2;  // besides the one a pruned log begins with
 
-  Checkpoints(platform::Disk* disk, std::string directory);
+  // A snapshot of more than `most_bytes` is neither written nor read.
+  Checkpoints(platform::Disk* disk, std::string directory,
+              std::size_t most_bytes = chain::kMaxSnapshotBytes);
 
   // What a start goes on from: the newest checkpoint that is whole.
   struct Base {
@@ -44,7 +47,8 @@ class Checkpoints {
   // none yet. IntegrityFail: there are some, and none is whole.
   platform::Task<base::Result<std::optional<Base>>> open(auth::PublicKey key);
 
-  // Both files, durably; then it is the latest. Not cancel-safe: do it again.
+  // Both files, durably; then it is the latest. Quota when the state is larger than what is read
+  // back. Not cancel-safe: do it again.
   platform::Task<base::Result<void>> add(SignedCheckpoint signed_one,
                                          const chain::Snapshot* snapshot);
   // Removes what is not needed any more. `first` is the first version of the log, of which the
@@ -61,6 +65,8 @@ class Checkpoints {
   // The newest of at most this version whose snapshot is there.
   [[nodiscard]] CheckpointPtr with_state(std::uint64_t version) const;
   platform::Task<base::Result<chain::Snapshot>> read_snapshot(std::uint64_t version) const;
+  // Its first part alone, compared with the checkpoint.
+  platform::Task<base::Result<std::string>> read_summary(CheckpointPtr checkpoint) const;
 
  private:
   struct Item {
@@ -73,6 +79,7 @@ class Checkpoints {
 
   platform::Disk* disk_;
   const std::string directory_;
+  const std::size_t most_bytes_;
   mutable runtime::Lock lock_;
   std::vector<Item> items_;  // by version
 };

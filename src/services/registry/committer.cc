@@ -91,7 +91,9 @@ Committer::Batch Committer::gather() {
   planner_.expire(parts_.host.clock.unix_ms(), batch.plan);
   while (batch.taken < kBatchJobs && batch.plan.bytes < kBatchBytes) {
     auto approval = approvals_.try_take();
-    if (approval) take(std::move(std::get<ApproveJob>(*approval)), batch);
+    if (approval) {
+      std::visit([&](auto& job) { take(std::move(job), batch); }, *approval);
+    }
     auto proposal = proposals_.try_take();
     if (proposal) {
       std::visit([&](auto& job) { take(std::move(job), batch); }, *proposal);
@@ -132,6 +134,7 @@ void Committer::note_refusal(Action action, const std::string& proposal, const s
                        .signer = signer,
                        .code = std::string(why.name()),
                        .token = origin.token,
+                       .tenant = origin.tenant,
                        .corr_id = origin.corr_id});
 }
 
@@ -150,6 +153,24 @@ void Committer::take(ApproveJob job, Batch& batch) {
   auto result = planner_.approve(job, parts_.host.clock.unix_ms(), batch.plan);
   if (!result) note_refusal(Action::Approve, job.id, signer, job.origin, result.error());
   batch.answers.push_back(answer_later<Approved>(std::move(reply), std::move(result)));
+}
+
+void Committer::take(ExplainJob job, Batch& batch) {
+  if (!is_wanted(job)) return;
+  base::Error why = planner_.explain(job.id, parts_.host.clock.unix_ms());
+  note_refusal(Action::Approve, job.id, job.signer, job.origin, why);
+  // What it rests on may have been decided in this batch.
+  batch.committed.push_back(
+      answer_later<Approved>(std::move(*job.reply), base::fail(std::move(why))));
+}
+
+// Whether it was committed may have been decided in this batch, too.
+void Committer::take(WithdrawJob job, Batch& batch) {
+  if (!is_wanted(job)) return;
+  auto reply = std::move(*job.reply);
+  auto result = planner_.withdraw(job, parts_.host.clock.unix_ms(), batch.plan);
+  if (!result) note_refusal(Action::Withdraw, job.id, "", job.origin, result.error());
+  batch.committed.push_back(answer_later<TakenBackBy>(std::move(reply), std::move(result)));
 }
 
 void Committer::take(CommitJob job, Batch& batch) {
@@ -260,10 +281,12 @@ Task<Result<void>> Committer::write_log(Plan* plan) {
   co_return written;
 }
 
-// Says once more what is pending, in portions, and drops all that was said before.
+// Says once more what is pending and what was withdrawn lately, in portions, and drops all that was
+// said before.
 Task<void> Committer::tidy_journal() {
   const std::uint64_t frames = parts_.journal->next() - journal_live_from_;
-  if (frames < kJournalFrames || frames < 4 * planner_.pending().size()) co_return;
+  const std::size_t alive = planner_.pending().size() + planner_.withdrawn().all().size();
+  if (frames < kJournalFrames || frames < 4 * alive) co_return;
   const std::uint64_t from = parts_.journal->next();
   std::vector<std::string> live;
   std::size_t bytes = 0;
@@ -276,6 +299,7 @@ Task<void> Committer::tidy_journal() {
     if (!written) co_return;
     bytes = 0;
   }
+  for (const Withdrawn& one : planner_.withdrawn().all()) live.push_back(journal_withdrawn(one));
   const Result<void> written = co_await write_journal(std::move(live));
   if (!written) co_return;
   journal_live_from_ = from;

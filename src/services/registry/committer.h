@@ -73,6 +73,7 @@ class Committer {
   void add_recent(std::string_view proposal, const chain::Head& head) {
     planner_.add_recent(proposal, head);
   }
+  void add_withdrawn(Withdrawn withdrawn) { planner_.add_withdrawn(std::move(withdrawn)); }
   void add_gone(std::string proposal) { gone_.push_back(std::move(proposal)); }
   void set_rules(ProposalRules rules) noexcept { planner_.set_rules(rules); }
   // Told of every HEAD it has published, on its executor. Must not wait.
@@ -130,14 +131,16 @@ class Committer {
   Batch gather();
   void take(ProposeJob job, Batch& batch);
   void take(CommitJob job, Batch& batch);
+  void take(WithdrawJob job, Batch& batch);
   void take(CaptureJob job, Batch& batch);
   void take(ApproveJob job, Batch& batch);
+  void take(ExplainJob job, Batch& batch);
   template <class J>
   bool is_wanted(J& job);
   template <class T>
   static Answer answer_later(runtime::OneshotSender<base::Result<T>> reply, base::Result<T> result);
   // One of metrics::kActions.
-  enum class Action : std::uint8_t { Propose, Approve, Commit };
+  enum class Action : std::uint8_t { Propose, Approve, Commit, Withdraw };
   void note_refusal(Action action, const std::string& proposal, const std::string& signer,
                     const Origin& origin, const base::Error& why);
 
@@ -176,7 +179,7 @@ class Committer {
   runtime::Counter& cas_failures_;
   runtime::Counter& backoffs_;
   runtime::Counter& retries_;
-  std::array<runtime::Counter*, 3> refused_{};  // by Action
+  std::array<runtime::Counter*, 4> refused_{};  // by Action
 };
 
 }  // namespace ron::registry

@@ -77,7 +77,11 @@ void add_own_keys(config::Group<RegistryConfig>& group) {
                                  "a proposal that is not committed by then has expired"));
   group.add(config::count_key("proposals.max_pending", &C::proposals_max, "512",
                               {.min = "1", .max = "65536"}, Reload::Hot,
-                              "proposals that may be pending at once before 429 Busy"));
+                              "proposals that may be pending at once before 429 Busy; changes of "
+                              "signers find room for 16 more"));
+  group.add(config::count_key("proposals.max_pending_per_tenant", &C::proposals_max_per_tenant, "0",
+                              {.max = "65536"}, Reload::Hot,
+                              "of them, those of one tenant before 429 Quota; 0: a quarter"));
   group.add(config::count_key("retention.keep_versions", &C::keep_versions, "0",
                               {.max = "1000000000000"}, Reload::Hot,
                               "latest versions that are kept at least; 0: all"));
@@ -87,9 +91,7 @@ void add_own_keys(config::Group<RegistryConfig>& group) {
   group.add(config::duration_key("verify.pause", &C::verify_pause, "50ms",
                                  {.min = "0s", .max = "1h"}, Reload::Hot,
                                  "and how long it rests in between"));
-  group.add(config::count_key("sse.max_streams", &C::max_streams, "256",
-                              {.min = "1", .max = "65536"}, Reload::Hot,
-                              "event streams open at once before 429 Busy"));
+  group.include(&C::streams, http::stream_keys(), "sse.");
   group.include(&C::otel, otel_keys(), "otel.");
   group.add(kit::capacity_key(kProposals, &C::proposals_capacity,
                               "proposals and commits waiting for the committer before 429 Busy"));

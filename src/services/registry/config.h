@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "chain/signers.h"
 #include "config/section.h"
+#include "http/stream_places.h"
 #include "services/kit/config.h"
 
 namespace ron::registry {
@@ -30,10 +31,11 @@ struct RegistryConfig : kit::ServiceConfig {
   std::uint64_t genesis_threshold = 0;
   base::Duration proposals_ttl{};
   std::uint64_t proposals_max = 0;
-  std::uint64_t keep_versions = 0;  // 0: all
+  std::uint64_t proposals_max_per_tenant = 0;  // 0: a quarter of them
+  std::uint64_t keep_versions = 0;             // 0: all
   base::Duration verify_slice{};
   base::Duration verify_pause{};
-  std::uint64_t max_streams = 0;
+  http::StreamSettings streams;
   OtelConfig otel;
   std::uint64_t proposals_capacity = 0;
   std::uint64_t approvals_capacity = 0;

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "chain/state.h"
+#include "http/stream_places.h"
 #include "observe/log.h"
 #include "platform/host.h"
 #include "platform/task.h"
@@ -63,6 +64,10 @@ class Core {
   platform::Task<base::Result<CommittedAs>> commit(std::string id, Origin origin,
                                                    runtime::Deadline deadline);
 
+  // How it was taken back; again, the same. `may_govern`: the capability has registry:govern.
+  platform::Task<base::Result<TakenBackBy>> withdraw(std::string id, bool may_govern, Origin origin,
+                                                     runtime::Deadline deadline);
+
   [[nodiscard]] const Views& views() const noexcept { return views_; }
   [[nodiscard]] const Checkpoints& checkpoints() const noexcept { return store_.checkpoints(); }
   [[nodiscard]] Checkpointor& checkpointor() noexcept { return checkpointor_; }
@@ -75,16 +80,17 @@ class Core {
   platform::Task<base::Result<std::vector<StoredVersion>>> versions(std::uint64_t first,
                                                                     std::size_t count);
   // The state as of a version that is kept: from the checkpoint before it. Timeout when there are
-  // too many versions in between. Cancel-safe.
-  platform::Task<base::Result<chain::State>> state_at(std::uint64_t version,
-                                                      runtime::Deadline deadline);
+  // too many versions in between, Busy when bounds::kStatesAtOnce are being made. Cancel-safe.
+  platform::Task<base::Result<StatePtr>> state_at(std::uint64_t version,
+                                                  runtime::Deadline deadline);
   // A self-contained proof file. Cancel-safe.
   platform::Task<base::Result<std::string>> proof(std::uint64_t version,
                                                   runtime::Deadline deadline);
 
-  // A place among the event streams, or Busy.
-  base::Result<runtime::Limit::Permit> open_stream();
-  [[nodiscard]] std::size_t streams() const noexcept { return streams_.used(); }
+  // Where work goes that would stall a core.
+  [[nodiscard]] platform::BlockingPool& blocking() const noexcept { return parts_.host.blocking; }
+
+  [[nodiscard]] http::StreamPlaces& streams() noexcept { return streams_; }
   [[nodiscard]] runtime::Broadcast<Committed>& committed() noexcept { return committed_; }
   [[nodiscard]] runtime::Broadcast<RegistryEvent>& events() noexcept { return events_; }
   // HEAD for other services of the process.
@@ -108,7 +114,12 @@ class Core {
 
  private:
   [[nodiscard]] base::Error pruned(std::uint64_t version);
-  base::Result<chain::Signer> signer_for(const Proposal& proposal, std::string_view id) const;
+  base::Result<chain::Signer> signer_for(const chain::State& state, const Proposed& what,
+                                         std::string_view id) const;
+  // The proposal that was approved, once the signature was verified.
+  platform::Task<base::Result<std::shared_ptr<const Proposed>>> verify(ProposalPtr proposal,
+                                                                       chain::Approval approval,
+                                                                       Origin origin);
   [[nodiscard]] base::Result<void> check_sound() const;
   void count_timeout(const base::Error& why);
 
@@ -124,7 +135,8 @@ class Core {
   Committer committer_;
   DeepVerifier verifier_;
   Checkpointor checkpointor_;
-  runtime::Limit streams_;
+  http::StreamPlaces streams_;
+  runtime::Limit states_;  // of the past, being made
   runtime::Counter& timeouts_;
 };
 

@@ -10,6 +10,9 @@ using base::Result;
 using platform::Task;
 
 // What a slice reads at most; its time usually ends it sooner.
+constexpr platform::BlockingKind kRestoreState{"restore_state", std::chrono::minutes(1)};
+// Ends by itself after registry.verify_slice.
+constexpr platform::BlockingKind kVerifySlice{"verify_log_slice", std::chrono::seconds(30)};
 constexpr std::size_t kSliceVersions = 1024;
 constexpr std::size_t kSliceBytes = 4 * base::kMiB;
 
@@ -39,8 +42,9 @@ Task<Result<chain::State>> DeepVerifier::begin() {
   const auto snapshot =
       co_await parts_.store->checkpoints().read_snapshot(base->checkpoint.version);
   if (!snapshot) co_return fail(snapshot.error());
-  auto state = co_await parts_.host.blocking.run(
-      [snapshot = *snapshot] { return chain::restore(snapshot, chain::Signatures::Verify); });
+  auto state = co_await parts_.host.blocking.run(kRestoreState, [snapshot = *snapshot] {
+    return chain::restore(snapshot, chain::Signatures::Verify);
+  });
   if (!state) co_return fail(std::move(state.error()));
   co_return std::move(*state);
 }
@@ -53,7 +57,8 @@ Task<Result<DeepVerifier::Slice>> DeepVerifier::verify(chain::State state) {
   const std::uint64_t found_below = found_below_;
   // By value: the work may outlast whoever waits for it.
   co_return co_await parts_.host.blocking.run(
-      [state = std::move(state), frames = std::move(*frames), most, clock, found_below]() mutable {
+      kVerifySlice, [state = std::move(state), frames = std::move(*frames), most, clock,
+                     found_below](const base::StopToken& stop) mutable {
         const platform::TimePoint end = clock->monotonic() + most;
         Slice slice{std::move(state), {}};
         for (const std::string& frame : frames) {
@@ -61,7 +66,7 @@ Task<Result<DeepVerifier::Slice>> DeepVerifier::verify(chain::State state) {
                                                                      : chain::Signatures::Trust;
           auto taken = chain::take_next(slice.state, base::as_bytes(frame), signatures);
           if (!taken) slice.wrong = std::move(taken.error());
-          if (!taken || clock->monotonic() >= end) break;
+          if (!taken || stop.requested() || clock->monotonic() >= end) break;
         }
         return slice;
       });

@@ -54,5 +54,20 @@ TEST(Difference, OfAChangeThatDoesNotFitThereIsNone) {
             Value(Value::Array{}));
 }
 
+TEST(Difference, SaysHowLargeIsWhatWouldBeTooMuch) {
+  TestLog log(set_of(1, {1, 2}));
+  ASSERT_TRUE(log.add(update_value({node_value("a"), node_value("b")}), {1}));
+  const std::size_t bytes = base::encode_cbor(node_value("a")).size();
+  const Value found = difference(
+      log.state(), payload_of(update_value({node_value("c")}, {"node/a", "node/b"})), bytes);
+  const auto omitted = [](std::string_view what, Value before, Value after) {
+    return Value(Value::Map{
+        {"what", what}, {"before_bytes", std::move(before)}, {"after_bytes", std::move(after)}});
+  };
+  EXPECT_EQ(found, Value(Value::Array{changed("node/a", node_value("a"), nullptr),
+                                      omitted("node/b", Value(bytes), Value()),
+                                      omitted("node/c", Value(), Value(bytes))}));
+}
+
 }  // namespace
 }  // namespace ron::registry

@@ -10,6 +10,8 @@ std::string_view name(EventKind kind) noexcept {
       return "approved";
     case EventKind::Committed:
       return "committed";
+    case EventKind::Withdrawn:
+      return "withdrawn";
     case EventKind::Expired:
       return "expired";
     case EventKind::Refused:
@@ -29,6 +31,11 @@ void tell(const observe::Log& log, const RegistryEvent& event) {
   } else if (event.kind == EventKind::Committed) {
     line.info("registry committed",
               {{"proposal", event.proposal}, {"version", event.version}, {"token", event.token}});
+  } else if (event.kind == EventKind::Withdrawn) {
+    line.info("withdrawn", {{"proposal", event.proposal},
+                            {"by", event.by},
+                            {"tenant", event.tenant},
+                            {"token", event.token}});
   } else {
     line.info(name(event.kind),
               {{"proposal", event.proposal}, {"signer", event.signer}, {"token", event.token}});

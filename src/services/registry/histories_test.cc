@@ -20,6 +20,7 @@ TEST(Histories, NoVersionWithoutQuorumAndNothingAcknowledgedIsLost) {
   // That they got somewhere: what happens only now and then is not tested.
   EXPECT_GT(total.commits, 3 * kHistories);
   EXPECT_GT(total.repeated, 300U);
+  EXPECT_GT(total.withdrawn, 300U);
   EXPECT_GT(total.rotations, 300U);
   EXPECT_GT(total.revocations, 300U);
   EXPECT_GT(total.supersedes, 300U);
@@ -32,7 +33,7 @@ TEST(Histories, NoVersionWithoutQuorumAndNothingAcknowledgedIsLost) {
         "propose RevokedKey", "propose Busy", "approve NotAllowed", "approve RevokedKey",
         "approve InvalidSig", "approve DuplicateApproval", "approve VersionSkew",
         "approve NotFound", "approve ChainMismatch", "commit QuorumFailed", "commit ChainMismatch",
-        "commit VersionSkew", "commit NotFound"}) {
+        "commit VersionSkew", "commit NotFound", "withdraw Forbidden", "withdraw VersionSkew"}) {
     EXPECT_GT(total.refusals[refusal], 20U) << refusal;
   }
 }

@@ -2,6 +2,8 @@
 // reply it owes.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 
@@ -15,7 +17,8 @@ namespace ron::registry {
 // Who asked, for those who keep account.
 struct Origin {
   base::Ulid corr_id{};
-  std::string token{};  // its fingerprint
+  std::string token{};   // its fingerprint
+  std::string tenant{};  // the capability's; empty: it is of no tenant
 };
 
 struct ProposeJob : kit::JobBase<Proposal> {
@@ -31,6 +34,21 @@ struct Approved {
 struct ApproveJob : kit::JobBase<Approved> {
   std::string id;
   chain::Approval approval;
+  std::shared_ptr<const Proposed> verified;  // the signature was verified over the text of this one
+  Origin origin;
+};
+// Why nobody can approve a proposal that readers do not see. It carries no approval, and is always
+// answered with an error.
+struct ExplainJob : kit::JobBase<Approved> {
+  std::string id;
+  std::string signer;
+  Origin origin;
+};
+// How a proposal was taken back.
+enum class TakenBackBy : std::uint8_t { Proposer, Governor };
+struct WithdrawJob : kit::JobBase<TakenBackBy> {
+  std::string id;
+  bool may_govern = false;  // the capability has registry:govern
   Origin origin;
 };
 struct CommittedAs {
@@ -44,7 +62,7 @@ struct CommitJob : kit::JobBase<CommittedAs> {
 // The state between two batches, when the journal says of all that is committed that it is gone.
 struct CaptureJob : kit::JobBase<chain::State> {};
 
-using ProposalJob = std::variant<ProposeJob, CommitJob, CaptureJob>;
-using ApprovalJob = std::variant<ApproveJob>;
+using ProposalJob = std::variant<ProposeJob, CommitJob, WithdrawJob, CaptureJob>;
+using ApprovalJob = std::variant<ApproveJob, ExplainJob>;
 
 }  // namespace ron::registry

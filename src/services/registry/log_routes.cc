@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/encoding.h"
 #include "services/kit/documents.h"
 #include "services/kit/handlers.h"
+#include "services/registry/list_bounds.h"
+#include "services/registry/rendered.h"
 #include "services/registry/routes.h"
 
 namespace ron::registry {
@@ -17,17 +20,12 @@ using base::Value;
 using http::Method;
 using http::Request;
 using http::Response;
-using kit::document;
 using kit::Lasting;
 using kit::parse_number;
 using kit::query_number;
 using kit::refuse;
 using kit::tagged_document;
 using platform::Task;
-
-constexpr std::uint64_t kMostVersions = 1000;
-constexpr std::uint64_t kUsualVersions = 100;
-constexpr std::uint64_t kMostCheckpoints = 1000;
 
 Value version_value(const StoredVersion& version) {
   const base::ByteView bytes = base::as_bytes(version.bytes);
@@ -38,15 +36,28 @@ Value version_value(const StoredVersion& version) {
                     {"decoded", entry ? chain::describe(*entry) : Value()}};
 }
 
+// The document with its tag, unless the client has it.
+Task<Response> tagged(Core* core, Request* request, std::string tag, Lasting lasting,
+                      std::size_t bytes, MakeValue make) {
+  Response head = kit::tagged_head(*request, tag, lasting);
+  if (head.status == 304) co_return head;
+  Response response = co_await rendered(&core->blocking(), request, 200, bytes, std::move(make));
+  if (response.status == 200) response.lines += head.lines;
+  co_return response;
+}
+
 Task<Response> get_version(Core* core, Request* request) {
   const auto version = parse_number(request->params[0]);
   if (!version) {
     co_return refuse(*request, {Code::NotFound, "there is nothing here; a version is a number"});
   }
-  const auto found = co_await core->versions(*version, 1);
+  auto found = co_await core->versions(*version, 1);
   if (!found) co_return refuse(*request, found.error());
-  co_return tagged_document(*request, found->front().head.hash.text(), Lasting::Immutable,
-                            version_value(found->front()));
+  StoredVersion one = std::move(found->front());
+  const std::string tag = one.head.hash.text();
+  const std::size_t bytes = one.bytes.size();
+  co_return co_await tagged(core, request, tag, Lasting::Immutable, bytes,
+                            [one = std::move(one)] { return version_value(one); });
 }
 
 Task<Response> get_log(Core* core, Request* request) {
@@ -57,8 +68,9 @@ Task<Response> get_log(Core* core, Request* request) {
   const chain::Head head = core->views().head()->head;
   std::uint64_t first = from->value_or(core->first_version());
   const std::uint64_t count =
-      std::clamp<std::uint64_t>(limit->value_or(kUsualVersions), 1, kMostVersions);
-  Value::Array entries;
+      std::clamp<std::uint64_t>(limit->value_or(bounds::kLog.usual), 1, bounds::kLog.most);
+  std::vector<StoredVersion> entries;
+  std::size_t bytes = 0;
   std::uint64_t next = first;
   if (first <= head.version) {
     auto found = co_await core->versions(first, count);
@@ -69,55 +81,50 @@ Task<Response> get_log(Core* core, Request* request) {
       found = co_await core->versions(first, count);
     }
     if (!found) co_return refuse(*request, found.error());
-    for (const StoredVersion& version : *found) entries.push_back(version_value(version));
-    next += found->size();
+    entries = std::move(*found);
+    for (const StoredVersion& version : entries) bytes += version.bytes.size();
+    next += entries.size();
   }
   const Value more = next <= head.version ? Value(next) : Value();
   const std::string tag =
       head.hash.text() + "-" + std::to_string(first) + "-" + std::to_string(count);
-  co_return tagged_document(
-      *request, tag, Lasting::Revalidate,
-      Value::Map{{"entries", std::move(entries)}, {"head", chain::to_value(head)}, {"next", more}});
-}
-
-Value state_value(const chain::State& state) {
-  Value::Array signers;
-  for (const chain::Signer& signer : state.governance().set.signers) {
-    Value::Map one = *chain::to_value(signer).map();
-    one.emplace("id", signer.id);
-    signers.emplace_back(std::move(one));
-  }
-  Value::Array revoked;
-  for (const std::string& id : state.governance().revoked) revoked.emplace_back(id);
-  Value::Array descriptors;
-  for (const auto& [key, descriptor] : state.descriptors()) {
-    descriptors.push_back(descriptor->value);
-  }
-  return Value::Map{{"head", chain::to_value(state.head())},
-                    {"log", state.log().text()},
-                    {"threshold", state.governance().set.threshold},
-                    {"signers", std::move(signers)},
-                    {"revoked", std::move(revoked)},
-                    {"descriptors", std::move(descriptors)}};
+  co_return co_await tagged(
+      core, request, tag, Lasting::Revalidate, bytes, [entries = std::move(entries), head, more] {
+        Value::Array list;
+        for (const StoredVersion& version : entries) {
+          list.push_back(version_value(version));
+        }
+        return Value(Value::Map{
+            {"entries", std::move(list)}, {"head", chain::to_value(head)}, {"next", more}});
+      });
 }
 
 Task<Response> get_state(Core* core, Request* request) {
   const auto version = query_number(*request, "version");
   if (!version) co_return refuse(*request, version.error());
-  if (!*version) {
-    const chain::State state = core->views().state();
-    co_return tagged_document(*request, state.head().hash.text(), Lasting::Revalidate,
-                              state_value(state));
+  StatePtr state = core->views().state();
+  if (*version) {
+    auto then = co_await core->state_at(**version, request->deadline);
+    if (!then) co_return refuse(*request, then.error());
+    state = std::move(*then);
   }
-  const auto state = co_await core->state_at(**version, request->deadline);
-  if (!state) co_return refuse(*request, state.error());
-  co_return tagged_document(*request, state->head().hash.text(), Lasting::Immutable,
-                            state_value(*state));
+  const Lasting lasting = *version ? Lasting::Immutable : Lasting::Revalidate;
+  std::string tag = state->head().hash.text();
+  const std::size_t bytes = state->descriptors_bytes();
+  if (bytes <= bounds::kStateWhole) {
+    co_return co_await tagged(core, request, std::move(tag), lasting, bytes,
+                              [state = std::move(state)] { return state_value(*state); });
+  }
+  Response response = kit::tagged_head(*request, tag, lasting);
+  if (response.status == 304) co_return response;
+  const bool is_cbor = kit::wants_cbor(*request);
+  response.add("Content-Type", kit::content_type(is_cbor));
+  response.body = http::StreamedBody{state_source(std::move(state), is_cbor)};
+  co_return response;
 }
 
 Task<Response> get_descriptor(Core* core, Request* request) {
   const std::string key = std::string(request->params[0]) + "/" + std::string(request->params[1]);
-  const HeadPtr head = core->views().head();
   const chain::DescriptorPtr descriptor = core->views().descriptor(key);
   if (!descriptor) {
     co_return refuse(*request, {Code::NotFound, "there is no such descriptor"});
@@ -138,15 +145,18 @@ Value checkpoint_value(const SignedCheckpoint& checkpoint) {
 Task<Response> list_checkpoints(Core* core, Request* request) {
   const auto limit = query_number(*request, "limit");
   if (!limit) co_return refuse(*request, limit.error());
-  const auto all = core->checkpoints().list();
-  const std::uint64_t count =
-      std::min<std::uint64_t>({limit->value_or(kMostCheckpoints), kMostCheckpoints, all.size()});
-  Value::Array list;
-  for (std::size_t i = all.size() - count; i < all.size(); ++i) {
-    list.push_back(checkpoint_value(*all[i]));
-  }
-  co_return document(*request, 200,
-                     Value::Map{{"checkpoints", std::move(list)}, {"vkey", core->vkey()}});
+  auto all = core->checkpoints().list();
+  const std::uint64_t count = std::min<std::uint64_t>(
+      {limit->value_or(bounds::kCheckpoints.usual), bounds::kCheckpoints.most, all.size()});
+  all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(count));
+  std::size_t bytes = 0;
+  for (const CheckpointPtr& one : all) bytes += one->note.size();
+  co_return co_await rendered(
+      &core->blocking(), request, 200, bytes, [all = std::move(all), vkey = core->vkey()] {
+        Value::Array list;
+        for (const CheckpointPtr& one : all) list.push_back(checkpoint_value(*one));
+        return Value(Value::Map{{"checkpoints", std::move(list)}, {"vkey", vkey}});
+      });
 }
 
 Task<Response> get_proof(Core* core, Request* request) {

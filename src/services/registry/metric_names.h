@@ -17,9 +17,10 @@ inline constexpr runtime::MetricDecl kCommits =
     runtime::declare_counter("registry_commits_total", "Versions committed.");
 inline constexpr runtime::MetricDecl kSyncs = runtime::declare_counter(
     "registry_syncs_total", "Batches made durable; several commits share one.");
-inline constexpr std::array<std::string_view, 3> kActions = {"propose", "approve", "commit"};
+inline constexpr std::array<std::string_view, 4> kActions = {"propose", "approve", "commit",
+                                                             "withdraw"};
 inline constexpr runtime::MetricDecl kRefused = runtime::declare_counter(
-    "registry_refused_total", "Proposals, approvals and commits refused by the rules.",
+    "registry_refused_total", "Proposals, approvals, commits and withdrawals refused by the rules.",
     {{"action", kActions}});
 inline constexpr std::array<std::string_view, 1> kBackoffOps = {"commit"};
 inline constexpr runtime::MetricDecl kStorageBackoff = runtime::declare_counter(

@@ -15,6 +15,7 @@ RegistryEvent event_of(EventKind kind, std::string action, std::string_view prop
           .action = std::move(action),
           .proposal = std::string(proposal),
           .token = origin.token,
+          .tenant = origin.tenant,
           .corr_id = origin.corr_id};
 }
 
@@ -39,7 +40,28 @@ base::Error too_few(const chain::Tally& tally) {
       .with("need_new", std::to_string(tally.need_new));
 }
 
+// By what it would come to: a list of the same signers is none.
+bool changes_who_decides(const chain::State& state, const chain::Change& change) {
+  return change.as<chain::Update>() == nullptr &&
+         state.governance_after(change) != state.governance();
+}
+
 }  // namespace
+
+void RecentlyWithdrawn::add(Withdrawn withdrawn) {
+  std::erase_if(all_, [&](const Withdrawn& one) { return one.id == withdrawn.id; });
+  all_.push_back(std::move(withdrawn));
+  if (all_.size() > kMost) all_.erase(all_.begin());
+}
+
+void RecentlyWithdrawn::forget_pending(const Pending& pending) {
+  std::erase_if(all_, [&](const Withdrawn& one) { return pending.contains(one.id); });
+}
+
+const Withdrawn* RecentlyWithdrawn::find(std::string_view id) const {
+  const auto found = std::ranges::find(all_, id, &Withdrawn::id);
+  return found == all_.end() ? nullptr : &*found;
+}
 
 void RecentCommits::add(std::string_view proposal, const chain::Head& head) {
   Place place{std::string(proposal), head.version};
@@ -70,18 +92,60 @@ std::optional<chain::Head> RecentCommits::find(std::string_view proposal) const 
 void Planner::reset(chain::State state, Pending pending) {
   state_ = std::move(state);
   pending_ = std::move(pending);
-  pending_bytes_ = 0;
+  all_ = {};
+  by_tenant_.clear();
   earliest_expiry_ms_ = kNoExpiry;
-  for (const auto& [id, proposal] : pending_) {
-    pending_bytes_ += proposal.what->payload.size();
-    earliest_expiry_ms_ = std::min(earliest_expiry_ms_, proposal.what->expires_ms);
-  }
+  for (const auto& [id, proposal] : pending_) count(*proposal.what);
+  withdrawn_.forget_pending(pending_);
   recent_.forget_above(state_.head().version);
 }
 
+void Planner::count(const Proposed& what) {
+  for (Room* const room : {&all_, &by_tenant_[what.tenant]}) {
+    ++room->proposals;
+    room->bytes += what.payload.size();
+  }
+  earliest_expiry_ms_ = std::min(earliest_expiry_ms_, what.expires_ms);
+}
+
 void Planner::forget(Pending::iterator proposal) {
-  pending_bytes_ -= proposal->second.what->payload.size();
+  const Proposed& what = *proposal->second.what;
+  const auto tenant = by_tenant_.find(what.tenant);
+  for (Room* const room : {&all_, &tenant->second}) {
+    --room->proposals;
+    room->bytes -= what.payload.size();
+  }
+  if (tenant->second.proposals == 0) by_tenant_.erase(tenant);
   pending_.erase(proposal);
+}
+
+Result<void> Planner::check_share(const ProposeJob& job) const {
+  const bool is_urgent = changes_who_decides(state_, job.parsed.change);
+  const std::size_t size = job.payload.size();
+  const std::size_t most = rules_.max_pending + (is_urgent ? ProposalRules::kReserved : 0);
+  const std::size_t most_bytes = kMaxPendingBytes + (is_urgent ? kReservedBytes : 0);
+  if (all_.proposals >= most || all_.bytes + size > most_bytes) {
+    return fail(base::Error(Code::Busy, "too many proposals are pending")
+                    .with("pending", std::to_string(all_.proposals))
+                    .with("bytes", std::to_string(all_.bytes)));
+  }
+  const auto known = by_tenant_.find(job.origin.tenant);
+  const Room own = known == by_tenant_.end() ? Room() : known->second;
+  const std::size_t share = std::min(rules_.max_per_tenant, rules_.max_pending);
+  const std::size_t share_bytes =
+      std::max(kMaxPendingBytes / std::max<std::size_t>(rules_.max_pending, 1) * share,
+               chain::kMaxPayloadBytes);
+  const std::size_t own_most = share + (is_urgent ? ProposalRules::kReservedPerTenant : 0);
+  const std::size_t own_bytes =
+      share_bytes + (is_urgent ? kReservedBytes / ProposalRules::kReservedPerTenant : 0);
+  if (own.proposals < own_most && own.bytes + size <= own_bytes) return {};
+  return fail(base::Error(Code::Quota,
+                          "the tenant's share of the pending proposals is used up: commit some, "
+                          "withdraw some, or wait until they expire")
+                  .with("pending", std::to_string(own.proposals))
+                  .with("share", std::to_string(own_most))
+                  .with("bytes", std::to_string(own.bytes))
+                  .with("share_bytes", std::to_string(own_bytes)));
 }
 
 Result<Proposal*> Planner::find(const std::string& id, std::int64_t now_ms) {
@@ -89,6 +153,9 @@ Result<Proposal*> Planner::find(const std::string& id, std::int64_t now_ms) {
   const bool is_pending = found != pending_.end();
   if (is_pending ? found->second.what->expires_ms <= now_ms : expired_.find(id).has_value()) {
     return fail(Code::VersionSkew, "proposal " + id + " has expired");
+  }
+  if (!is_pending && withdrawn_.find(id) != nullptr) {
+    return fail(Code::VersionSkew, "proposal " + id + " was withdrawn");
   }
   if (!is_pending) {
     return fail(Code::NotFound, "no proposal " + id + " is pending; it may have expired");
@@ -98,13 +165,9 @@ Result<Proposal*> Planner::find(const std::string& id, std::int64_t now_ms) {
 
 Result<Proposal> Planner::propose(ProposeJob& job, const base::Ulid& id, std::int64_t now_ms,
                                   Plan& plan) {
-  if (pending_.size() >= rules_.max_pending ||
-      pending_bytes_ + job.payload.size() > kMaxPendingBytes) {
-    return fail(base::Error(Code::Busy, "too many proposals are pending")
-                    .with("pending", std::to_string(pending_.size()))
-                    .with("bytes", std::to_string(pending_bytes_)));
-  }
   if (auto good = state_.check(job.parsed); !good) return fail(std::move(good.error()));
+  if (auto good = check_share(job); !good) return fail(std::move(good.error()));
+  if (auto good = state_.check_room(job.parsed); !good) return fail(std::move(good.error()));
   auto what = std::make_shared<Proposed>();
   what->id = id;
   what->payload_b3 = chain::hash_of(base::as_bytes(job.payload));
@@ -114,26 +177,39 @@ Result<Proposal> Planner::propose(ProposeJob& job, const base::Ulid& id, std::in
   // A whole second, since the text that is signed has no more.
   what->expires_ms = (now_ms + rules_.ttl_ms) / 1000 * 1000;
   what->proposer = job.origin.token;
+  what->tenant = job.origin.tenant;
   Proposal proposal{std::move(what), {}};
   const std::string key(id.text());
   plan.journal.push_back(journal_proposal(proposal));
   plan.bytes += plan.journal.back().size();
-  pending_bytes_ += proposal.what->payload.size();
-  earliest_expiry_ms_ = std::min(earliest_expiry_ms_, proposal.what->expires_ms);
+  count(*proposal.what);
   plan.pending.emplace_back(key, proposal);
   plan.events.push_back(event_of(EventKind::Proposed, "propose", key, job.origin));
   pending_.insert_or_assign(key, proposal);
   return proposal;
 }
 
-Result<Approved> Planner::approve(ApproveJob& job, std::int64_t now_ms, Plan& plan) {
-  if (const auto before = recent_.find(job.id)) {
-    return fail(base::Error(Code::VersionSkew, "proposal " + job.id + " was committed already")
-                    .with("version", std::to_string(before->version)));
+base::Error Planner::explain(const std::string& id, std::int64_t now_ms) {
+  if (const auto before = recent_.find(id)) {
+    return base::Error(Code::VersionSkew, "proposal " + id + " was committed already")
+        .with("version", std::to_string(before->version));
   }
+  const auto found = find(id, now_ms);
+  if (!found) return found.error();
+  return {Code::Busy, "proposal " + id + " is only just being kept; ask again"};
+}
+
+Result<Approved> Planner::approve(ApproveJob& job, std::int64_t now_ms, Plan& plan) {
+  if (recent_.find(job.id)) return fail(explain(job.id, now_ms));
   const auto found = find(job.id, now_ms);
   if (!found) return fail(found.error());
   Proposal& proposal = **found;
+  // The text that was signed names the payload and the expiry, too.
+  if (!job.verified || job.verified->id != proposal.what->id ||
+      job.verified->payload_b3 != proposal.what->payload_b3 ||
+      job.verified->expires_ms != proposal.what->expires_ms) {
+    return fail(Code::InvalidSig, "the signature was not verified over this proposal");
+  }
   const chain::Change& change = proposal.what->parsed.change;
   if (auto refusal = state_.refusal_of(change, job.approval.signer, now_ms)) {
     return fail(std::move(*refusal));
@@ -152,6 +228,34 @@ Result<Approved> Planner::approve(ApproveJob& job, std::int64_t now_ms, Plan& pl
   return Approved{proposal.approvals.size(), state_.tally(change, proposal.approvals, now_ms)};
 }
 
+Result<TakenBackBy> Planner::withdraw(WithdrawJob& job, std::int64_t now_ms, Plan& plan) {
+  const auto right_of = [&job](std::string_view tenant) -> Result<TakenBackBy> {
+    if (job.origin.tenant == tenant) return TakenBackBy::Proposer;
+    if (job.may_govern) return TakenBackBy::Governor;
+    return fail(Code::Forbidden,
+                "only the tenant that proposed it may withdraw it, or a capability with "
+                "registry:govern");
+  };
+  if (recent_.find(job.id)) return fail(explain(job.id, now_ms));
+  if (!pending_.contains(job.id)) {
+    if (const Withdrawn* const before = withdrawn_.find(job.id)) return right_of(before->tenant);
+  }
+  const auto found = find(job.id, now_ms);
+  if (!found) return fail(found.error());
+  auto right = right_of((*found)->what->tenant);
+  if (!right) return right;
+  Withdrawn withdrawn{job.id, (*found)->what->tenant, job.origin.token};
+  plan.journal.push_back(journal_withdrawn(withdrawn));
+  plan.bytes += plan.journal.back().size();
+  plan.pending.emplace_back(job.id, std::nullopt);
+  RegistryEvent event = event_of(EventKind::Withdrawn, "withdraw", job.id, job.origin);
+  event.by = *right == TakenBackBy::Proposer ? "proposer" : "govern";
+  plan.events.push_back(std::move(event));
+  withdrawn_.add(std::move(withdrawn));
+  forget(pending_.find(job.id));
+  return right;
+}
+
 Result<CommittedAs> Planner::commit(CommitJob& job, std::int64_t now_ms, Plan& plan) {
   if (const auto before = recent_.find(job.id)) return CommittedAs{*before, false};
   const auto found = find(job.id, now_ms);
@@ -159,6 +263,7 @@ Result<CommittedAs> Planner::commit(CommitJob& job, std::int64_t now_ms, Plan& p
   const Proposal& proposal = **found;
   const Proposed& what = *proposal.what;
   if (auto good = state_.check(what.parsed); !good) return fail(std::move(good.error()));
+  if (auto good = state_.check_room(what.parsed); !good) return fail(std::move(good.error()));
   Version version;
   version.entry = {.version = state_.head().version + 1,
                    .prev = state_.head().hash,

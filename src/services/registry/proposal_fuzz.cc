@@ -7,12 +7,21 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ron;
   const base::ByteView bytes(reinterpret_cast<const std::byte*>(data), size);
-  registry::Pending pending;
-  if (!registry::replay(bytes, pending)) return 0;
-  for (const auto& [id, proposal] : pending) {
-    registry::Pending again;
+  registry::JournalReplay said;
+  if (!registry::replay(bytes, said)) return 0;
+  for (const auto& [id, proposal] : said.pending) {
+    registry::JournalReplay again;
     const std::string frame = registry::journal_proposal(proposal);
-    if (!registry::replay(base::as_bytes(frame), again) || !again.contains(id)) std::abort();
+    if (!registry::replay(base::as_bytes(frame), again) || !again.pending.contains(id)) {
+      std::abort();
+    }
+  }
+  for (const registry::Withdrawn& one : said.withdrawn) {
+    registry::JournalReplay again;
+    const std::string frame = registry::journal_withdrawn(one);
+    if (!registry::replay(base::as_bytes(frame), again) || again.withdrawn.size() != 1) {
+      std::abort();
+    }
   }
   return 0;
 }

@@ -11,6 +11,8 @@
 #include "services/kit/documents.h"
 #include "services/kit/handlers.h"
 #include "services/registry/difference.h"
+#include "services/registry/list_bounds.h"
+#include "services/registry/rendered.h"
 #include "services/registry/routes.h"
 
 namespace ron::registry {
@@ -26,27 +28,27 @@ using http::Method;
 using http::Request;
 using http::Response;
 using kit::document;
+using kit::query_number;
+using kit::query_text;
 using kit::read_document;
 using kit::refuse;
 using kit::wants_cbor;
 using platform::Task;
 
-Origin origin_of(const Request& request) { return {request.corr_id, request.token}; }
-
-std::string text_to_sign(const Core& core, const Proposed& what) {
-  const auto log = core.views().with_state([](const chain::State& state) { return state.log(); });
-  return chain::approval_text(log, what.id.text(), what.payload_b3, what.expires_ms);
+Origin origin_of(const Request& request) {
+  return {request.corr_id, request.token, request.tenant};
 }
 
-Value::Map proposal_value(const Core& core, const Proposal& proposal) {
-  const Proposed& what = *proposal.what;
+std::string text_to_sign(const chain::State& state, const Proposed& what) {
+  return chain::approval_text(state.log(), what.id.text(), what.payload_b3, what.expires_ms);
+}
+
+Value::Map proposal_value(const chain::State& state, const Proposed& what) {
   return {{"proposal", what.id.text()},
           {"payload_b3", what.payload_b3.text()},
-          {"sign", text_to_sign(core, what)},
+          {"sign", text_to_sign(state, what)},
           {"expires_at", base::print_rfc3339(what.expires_ms / 1000)},
-          {"threshold", core.views().with_state([](const chain::State& state) {
-             return state.governance().set.threshold;
-           })}};
+          {"threshold", state.governance().set.threshold}};
 }
 
 // Where others will decide: enough of them have to agree as well.
@@ -68,31 +70,45 @@ Value name_of(const chain::State& state, const chain::Change& change, bool fits,
   return signer != nullptr ? Value(signer->name) : Value();
 }
 
-// With the approvals so far, and what would change.
-Value details_value(const Core& core, const chain::State& state, const Proposal& proposal,
-                    std::int64_t now_ms) {
+// As it stands in a list: with the approvals so far, without what has the size of the payload.
+Value::Map summary_value(const chain::State& state, const Proposal& proposal, std::int64_t now_ms) {
   const Proposed& what = *proposal.what;
   const chain::Change& change = what.parsed.change;
   const bool fits = state.check(what.parsed).has_value();
   Value::Array approvals;
   for (const chain::Approval& approval : proposal.approvals) {
     approvals.emplace_back(Value::Map{{"signer", approval.signer},
-                                      {"name", name_of(state, change, fits, approval.signer)},
-                                      {"signature", base::to_base64(approval.signature)}});
+                                      {"name", name_of(state, change, fits, approval.signer)}});
   }
-  Value::Map map = proposal_value(core, proposal);
+  Value::Map map = proposal_value(state, what);
   const chain::Tally tally =
       fits ? state.tally(change, proposal.approvals, now_ms) : chain::Tally();
-  const bool is_ready = fits && tally.is_quorum();
   map.emplace("kind", change.kind());
-  map.emplace("payload", base::decode_cbor(base::as_bytes(what.payload)).value_or(Value()));
-  map.emplace("payload_cbor", Value(base::as_bytes(what.payload)));  // what payload_b3 is of
+  map.emplace("payload_bytes", what.payload.size());
   map.emplace("approvals", std::move(approvals));
   add_both(map, tally);
-  map.emplace("ready", is_ready);
+  map.emplace("ready", fits && tally.is_quorum());
   map.emplace("fits_head", fits);
-  map.emplace("difference", difference(state, what.parsed));
   map.emplace("proposed_at", base::print_rfc3339(what.at_ms / 1000));
+  return map;
+}
+
+// All of it: with the payload, the signatures and what would change.
+Value details_value(const chain::State& state, const Proposal& proposal, std::int64_t now_ms) {
+  const Proposed& what = *proposal.what;
+  Value::Map map = summary_value(state, proposal, now_ms);
+  const bool fits = map.at("fits_head").boolean().value_or(false);
+  Value::Array approvals;
+  for (const chain::Approval& approval : proposal.approvals) {
+    approvals.emplace_back(
+        Value::Map{{"signer", approval.signer},
+                   {"name", name_of(state, what.parsed.change, fits, approval.signer)},
+                   {"signature", base::to_base64(approval.signature)}});
+  }
+  map.insert_or_assign("approvals", std::move(approvals));
+  map.emplace("payload", base::decode_cbor(base::as_bytes(what.payload)).value_or(Value()));
+  map.emplace("payload_cbor", Value(base::as_bytes(what.payload)));  // what payload_b3 is of
+  map.emplace("difference", difference(state, what.parsed));
   return map;
 }
 
@@ -100,7 +116,8 @@ Task<Response> propose_value(Core* core, Request* request, Value value) {
   const auto proposal =
       co_await core->propose(std::move(value), origin_of(*request), request->deadline);
   if (!proposal) co_return refuse(*request, proposal.error());
-  Response response = document(*request, 202, proposal_value(*core, *proposal));
+  const StatePtr state = core->views().state();
+  Response response = document(*request, 202, proposal_value(*state, *proposal->what));
   response.add("Location", "/registry/proposals/" + std::string(proposal->what->id.text()));
   co_return response;
 }
@@ -127,25 +144,60 @@ Task<Response> supersede(Core* core, Request* request) {
   co_return co_await propose_value(core, request, std::move(proposal));
 }
 
+// One page: `next` is what `after` of the next one has to be.
 Task<Response> list_proposals(Core* core, Request* request) {
-  const chain::State state = core->views().state();
-  const std::int64_t now = core->now_ms();
-  Value::Array all;
-  for (const auto& [id, proposal] : core->views().pending()) {
-    if (proposal.what->expires_ms > now) {
-      all.push_back(details_value(*core, state, proposal, now));
-    }
+  const auto limit = query_number(*request, "limit");
+  if (!limit) co_return refuse(*request, limit.error());
+  const auto after = query_text(*request, "after", base::Ulid::kTextLength);
+  if (!after) co_return refuse(*request, after.error());
+  if (!after->value_or("").empty() && !base::Ulid::parse(**after)) {
+    co_return refuse(*request, {Code::Malformed, "after in the query must be a proposal's id"});
   }
-  co_return document(*request, 200, Value::Map{{"proposals", std::move(all)}});
+  const std::uint64_t count = std::clamp<std::uint64_t>(limit->value_or(bounds::kProposals.usual),
+                                                        1, bounds::kProposals.most);
+  const std::int64_t now = core->now_ms();
+  auto page = core->views().pending_after(after->value_or(""), count + 1, now);
+  const bool has_more = page.size() > count;
+  if (has_more) page.pop_back();
+  std::size_t bytes = 0;
+  for (const ProposalPtr& one : page) {
+    bytes += base::kKiB + one->approvals.size() * sizeof(chain::Approval);
+  }
+  co_return co_await rendered(
+      &core->blocking(), request, 200, bytes,
+      [state = core->views().state(), page = std::move(page), has_more, now] {
+        Value::Array list;
+        for (const ProposalPtr& one : page) list.emplace_back(summary_value(*state, *one, now));
+        const Value next = has_more ? Value(page.back()->what->id.text()) : Value();
+        return Value(Value::Map{{"proposals", std::move(list)}, {"next", next}});
+      });
 }
 
 Task<Response> get_proposal(Core* core, Request* request) {
-  const auto proposal = core->views().proposal(request->params[0]);
+  ProposalPtr proposal = core->views().proposal(request->params[0]);
   const std::int64_t now = core->now_ms();
   if (!proposal || proposal->what->expires_ms <= now) {
     co_return refuse(*request, {Code::NotFound, "no such proposal is pending"});
   }
-  co_return document(*request, 200, details_value(*core, core->views().state(), *proposal, now));
+  StatePtr state = core->views().state();
+  // What a change removes may be larger than the payload that says so, and a supersede undoes
+  // whatever HEAD has replaced.
+  const bool is_supersede = proposal->what->parsed.change.as<chain::Supersede>() != nullptr;
+  constexpr std::size_t kGrowth = 16;
+  const std::size_t bytes =
+      is_supersede ? bounds::kDifferenceBytes : kGrowth * proposal->what->payload.size();
+  co_return co_await rendered(&core->blocking(), request, 200, bytes,
+                              [state = std::move(state), proposal = std::move(proposal), now] {
+                                return details_value(*state, *proposal, now);
+                              });
+}
+
+// As often as it is asked for.
+Task<Response> withdraw(Core* core, Request* request) {
+  const auto done = co_await core->withdraw(std::string(request->params[0]), request->grant_full,
+                                            origin_of(*request), request->deadline);
+  if (!done) co_return refuse(*request, done.error());
+  co_return Response(204);
 }
 
 Result<chain::Approval> parse_approval(const Value& value) {
@@ -209,6 +261,8 @@ void add_proposal_routes(http::Router& router, Core& core) {
       .add(Method::Post, "/registry/proposals", Access::needs(Scope::kRegistryPropose), propose)
       .add(Method::Get, "/registry/proposals", Access::read(), list_proposals)
       .add(Method::Get, "/registry/proposals/{id}", Access::read(), get_proposal)
+      .add(Method::Delete, "/registry/proposals/{id}",
+           Access::needs(Scope::kRegistryPropose).or_fully(Scope::kRegistryGovern), withdraw)
       .add(Method::Post, "/registry/approvals/{id}", Access::needs(Scope::kRegistryApprove),
            approve)
       .add(Method::Post, "/registry/commit/{id}", Access::needs(Scope::kRegistryCommit), commit)

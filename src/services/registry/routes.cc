@@ -55,7 +55,7 @@ Task<Response> get_stream(Core* core, Request* request) {
                         .with("version", std::to_string(head)));
     }
   }
-  auto place = core->open_stream();
+  auto place = core->streams().enter(http::share_of(*request));
   if (!place) co_return refuse(*request, place.error());
   co_return Response::events(std::make_unique<Stream>(*core, std::move(*place), after));
 }

@@ -5,6 +5,7 @@
 #include "platform/memory_disk.h"
 #include "services/kit/key_file.h"
 #include "services/registry/admin_routes.h"
+#include "services/registry/lists.h"
 #include "services/registry/metric_names.h"
 #include "services/registry/wires.h"
 
@@ -28,6 +29,7 @@ constinit const kit::ServiceKind kKind{
     .wires = &kWires,
     .life = metrics::kLife,
     .metrics = metrics::kAll,
+    .lists = kLists,
     .section = kit::section_of<registry_section>,
     .settings = kit::settings_of<registry_section>,
     .make = make,
@@ -88,7 +90,7 @@ void Service::add_gauges_of_core() {
     const std::uint64_t below = core_.verified_below();
     return below == 0 ? 0 : below - 1;
   });
-  add_gauge(metrics::kStreams, [this] { return core_.streams(); });
+  add_gauge(metrics::kStreams, [this] { return core_.streams().open(); });
   add_gauge(metrics::kSignerExpiry, [this] { return core_.signer_expiry_s(); });
 }
 

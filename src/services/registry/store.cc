@@ -19,6 +19,8 @@ using base::Result;
 using platform::Task;
 
 constexpr std::uint64_t kJournalSegmentBytes = 4 * base::kMiB;
+// Part of a start, which an operator waits for.
+constexpr platform::BlockingKind kCheckPending{"check_pending_approvals", std::chrono::minutes(10)};
 constexpr std::size_t kReadFrames = 1024;
 constexpr std::size_t kReadBytes = 4 * base::kMiB;
 
@@ -57,10 +59,12 @@ Keys keys_of(const chain::State& state) {
 }
 
 // Approvals in the journal that do not verify do not count, whoever wrote them there.
-std::size_t drop_forged(Pending& pending, const chain::State& state) {
+Result<std::size_t> drop_forged(Pending& pending, const chain::State& state,
+                                const base::StopToken& stop) {
   const Keys known = keys_of(state);
   std::size_t dropped = 0;
   for (auto& [id, proposal] : pending) {
+    if (stop.requested()) return fail(stop.error());
     const Proposed& what = *proposal.what;
     Keys keys = known;
     add_keys(what.parsed.change, keys);
@@ -266,8 +270,9 @@ Task<Result<void>> Store::rebuild_tree(std::uint64_t size) {
 }
 
 Task<Result<void>> Store::replay_journal(Opened* opened) {
-  const chain::FrameVisitor visit = [opened](const chain::FrameView& frame) {
-    return chain::replay(frame.bytes, opened->pending);
+  JournalReplay said;
+  const chain::FrameVisitor visit = [&said](const chain::FrameView& frame) {
+    return chain::replay(frame.bytes, said);
   };
   auto done = co_await journal_.open(0, visit);
   if (!done && done.error().code == Code::IntegrityFail) {
@@ -275,19 +280,23 @@ Task<Result<void>> Store::replay_journal(Opened* opened) {
         "; or give up what is pending: remove '" + options_.directory + "/pending'";
   }
   if (!done) co_return done;
+  opened->pending = std::move(said.pending);
+  opened->withdrawn = std::move(said.withdrawn);
   for (const auto& [proposal, head] : opened->recent) {
     if (opened->pending.erase(proposal) != 0) opened->gone.push_back(proposal);
   }
   // By value: the work may outlast whoever waits for it.
   auto checked = co_await host_.blocking.run(
-      [pending = std::move(opened->pending), state = opened->state]() mutable {
-        const std::size_t dropped = drop_forged(pending, state);
-        return std::pair(std::move(pending), dropped);
+      kCheckPending, [pending = std::move(opened->pending),
+                      state = opened->state](const base::StopToken& stop) mutable {
+        Result<std::size_t> dropped = drop_forged(pending, state, stop);
+        return std::pair(std::move(pending), std::move(dropped));
       });
   if (!checked) co_return fail(std::move(checked.error()));
+  if (!checked->second) co_return fail(std::move(checked->second.error()));
   opened->pending = std::move(checked->first);
-  if (checked->second != 0 && options_.on_trouble) {
-    options_.on_trouble(std::to_string(checked->second) +
+  if (*checked->second != 0 && options_.on_trouble) {
+    options_.on_trouble(std::to_string(*checked->second) +
                         " approvals of pending proposals do not verify and were dropped");
   }
   co_return done;

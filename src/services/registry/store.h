@@ -47,6 +47,7 @@ class Store {
     chain::State state;
     Pending pending;
     std::vector<std::pair<std::string, chain::Head>> recent;  // commits by proposal
+    std::vector<Withdrawn> withdrawn;                         // lately, the oldest first
     std::vector<std::string> gone;  // committed, and the journal does not say so
     bool is_new = false;            // the log begins with this start
   };

@@ -5,13 +5,15 @@
 #include <variant>
 
 #include "base/json.h"
+#include "platform/executor.h"
+#include "services/registry/list_bounds.h"
 
 namespace ron::registry {
 
 using platform::Task;
 
 // The subscription comes before the look at HEAD: nothing falls between the two.
-Stream::Stream(Core& core, runtime::Limit::Permit place, std::optional<std::uint64_t> after)
+Stream::Stream(Core& core, http::StreamPlaces::Place place, std::optional<std::uint64_t> after)
     : core_(core), place_(std::move(place)), committed_(core.committed().subscribe("stream")) {
   const std::uint64_t head = core_.views().head()->head.version;
   next_ = after ? *after + 1 : head + 1;
@@ -41,9 +43,12 @@ http::ServerEvent Stream::skip_to(const chain::Head& head) {
 
 Task<std::optional<http::ServerEvent>> Stream::replay() {
   const chain::Head head = core_.views().head()->head;
-  if (head.version + 1 - next_ > kReplayMost) co_return skip_to(head);
+  // A client that missed more is told of a gap and begins at HEAD.
+  if (head.version + 1 - next_ > bounds::kStreamReplay) co_return skip_to(head);
   const auto stored = co_await core_.versions(next_, 1);
   if (!stored) co_return skip_to(core_.views().head()->head);
+  // What is in memory never has to be waited for.
+  co_await platform::Yield();
   co_return say(stored->front().head);
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "http/event_stream.h"
+#include "http/stream_places.h"
 #include "platform/task.h"
 #include "runtime/broadcast.h"
 #include "runtime/permit.h"
@@ -20,21 +21,18 @@ namespace ron::registry {
 class Stream final : public http::EventSource {
  public:
   // `after`: the last version the client has seen; nothing: it begins with what comes next.
-  Stream(Core& core, runtime::Limit::Permit place, std::optional<std::uint64_t> after);
+  Stream(Core& core, http::StreamPlaces::Place place, std::optional<std::uint64_t> after);
 
   // Cancel-safe.
   platform::Task<std::optional<http::ServerEvent>> next() override;
 
  private:
-  // Beyond so many a client that comes back is told of a gap and begins at HEAD.
-  static constexpr std::uint64_t kReplayMost = 1024;
-
   platform::Task<std::optional<http::ServerEvent>> replay();
   http::ServerEvent skip_to(const chain::Head& head);
   http::ServerEvent say(const chain::Head& head);
 
   Core& core_;
-  runtime::Limit::Permit place_;
+  http::StreamPlaces::Place place_;
   runtime::Broadcast<Committed>::Subscription committed_;
   std::uint64_t next_;              // the first version that was not sent
   std::uint64_t replay_until_ = 0;  // versions below this come from the log

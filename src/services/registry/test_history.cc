@@ -31,7 +31,7 @@ Value::Map signers_value(std::string_view kind, std::uint64_t threshold, Value::
 
 }  // namespace
 
-const std::array<HistoryPlantName, 10> kHistoryPlants = {{
+const std::array<HistoryPlantName, 11> kHistoryPlants = {{
     {"skip-quorum", HistoryPlant::SkipQuorum, "a commit does not ask how many have approved"},
     {"count-twice", HistoryPlant::CountTwice, "an approval counts twice"},
     {"count-anybody", HistoryPlant::CountAnybody, "approvals of revoked and expired keys count"},
@@ -40,6 +40,7 @@ const std::array<HistoryPlantName, 10> kHistoryPlants = {{
     {"forget-commits", HistoryPlant::ForgetCommits, "a start does not remember commits"},
     {"keep-committed", HistoryPlant::KeepCommitted, "after a start it is pending once more"},
     {"lose-journal", HistoryPlant::LoseJournal, "a start does not read the journal"},
+    {"lose-withdrawal", HistoryPlant::LoseWithdrawal, "a start forgets what was withdrawn"},
     {"answer-early", HistoryPlant::AnswerEarly, "answers come before the sync"},
     {"keep-superseded", HistoryPlant::KeepSuperseded, "a supersede undoes nothing"},
 }};
@@ -49,6 +50,7 @@ void HistoryCounts::add(const HistoryCounts& other) {
   approvals += other.approvals;
   commits += other.commits;
   repeated += other.repeated;
+  withdrawn += other.withdrawn;
   rotations += other.rotations;
   revocations += other.revocations;
   supersedes += other.supersedes;
@@ -141,6 +143,8 @@ void History::step() {
     push_through();
   } else if (dice < 90) {
     expire();
+  } else if (dice < 95) {
+    withdraw_any();
   }
   if (violation_.empty() && chance(45)) end_batch();
 }
@@ -272,7 +276,11 @@ void History::propose() {
   const Proposed& what = *made->what;
   const std::string id(what.id.text());
   note("propose " + id + " " + print_json(value));
-  expect(!is_full, "more proposals are pending than may be");
+  // A change of signers has room of its own; here all of them are one tenant's.
+  const bool is_urgent = *value.find("change")->find("kind")->text() != "update";
+  const std::size_t most =
+      kMaxPending + (is_urgent ? ProposalRules::kReservedPerTenant : std::size_t{0});
+  expect(planner_.pending().size() <= most, "more proposals are pending than may be");
   expect(fits, "a proposal that may not follow HEAD is taken");
   expect(what.expires_ms % 1000 == 0 && what.expires_ms <= now_ms_ + kTtlMs, "expires too late");
   ++counts_.proposals;
@@ -321,23 +329,22 @@ void History::approve_any() {
 base::Result<Approved> History::try_approve(const std::string& id,
                                             const chain::Approval& approval) {
   const auto proposal = views_.proposal(id);
-  if (proposal) {
-    const Proposed& what = *proposal->what;
-    const chain::State& state = views_.durable_state();
-    if (auto good = state.check(what.parsed); !good) return base::fail(std::move(good.error()));
-    auto refusal = state.refusal_of(what.parsed.change, approval.signer, now_ms_);
-    if (refusal) return base::fail(std::move(*refusal));
-    const auto signer = state.signer_of(what.parsed.change, approval.signer);
-    const std::string text =
-        chain::approval_text(state.log(), id, what.payload_b3, what.expires_ms);
-    if (plant_ != HistoryPlant::SkipSignature &&
-        !keys_.cache().verify(signer->key, text, approval.signature)) {
-      return base::fail(Code::InvalidSig, "the signature is not this signer's");
-    }
+  if (!proposal) return base::fail(planner_.explain(id, now_ms_));
+  const Proposed& what = *proposal->what;
+  const chain::State& state = views_.durable_state();
+  if (auto good = state.check(what.parsed); !good) return base::fail(std::move(good.error()));
+  auto refusal = state.refusal_of(what.parsed.change, approval.signer, now_ms_);
+  if (refusal) return base::fail(std::move(*refusal));
+  const auto signer = state.signer_of(what.parsed.change, approval.signer);
+  const std::string text = chain::approval_text(state.log(), id, what.payload_b3, what.expires_ms);
+  if (plant_ != HistoryPlant::SkipSignature &&
+      !keys_.cache().verify(signer->key, text, approval.signature)) {
+    return base::fail(Code::InvalidSig, "the signature is not this signer's");
   }
   ApproveJob job;
   job.id = id;
   job.approval = approval;
+  job.verified = proposal->what;
   return planner_.approve(job, now_ms_, plan_);
 }
 

@@ -38,6 +38,7 @@ enum class HistoryPlant : std::uint8_t {
   ForgetCommits,   // a start does not remember what was committed
   KeepCommitted,   // nor takes it out of what is pending
   LoseJournal,     // nor reads the journal
+  LoseWithdrawal,  // nor what it says was withdrawn
   AnswerEarly,     // answers come before the sync
   KeepSuperseded,  // a supersede does not undo what HEAD changed
 };
@@ -46,7 +47,7 @@ struct HistoryPlantName {
   HistoryPlant plant;
   std::string_view help;
 };
-extern const std::array<HistoryPlantName, 10> kHistoryPlants;
+extern const std::array<HistoryPlantName, 11> kHistoryPlants;
 
 // What was done, of one history or of many.
 struct HistoryCounts {
@@ -54,6 +55,7 @@ struct HistoryCounts {
   std::uint64_t approvals = 0;  // accepted
   std::uint64_t commits = 0;    // new versions
   std::uint64_t repeated = 0;   // commits asked for again
+  std::uint64_t withdrawn = 0;  // proposals
   std::uint64_t rotations = 0;  // committed, as are the next two
   std::uint64_t revocations = 0;
   std::uint64_t supersedes = 0;
@@ -117,6 +119,8 @@ class History {
     LogJudge::Approvals planned;
     std::set<std::string> told;                 // of those
     std::optional<std::uint64_t> told_version;  // its commit was acknowledged
+    bool may_be_withdrawn = false;              // somebody tried
+    bool told_withdrawn = false;                // and was told that it is
   };
   enum class Flaw : std::uint8_t { None, Flipped, ForeignLog, Replayed, OtherExpiry, OtherSigner };
 
@@ -144,6 +148,7 @@ class History {
   void approve(const std::string& id, std::size_t key, Flaw flaw);
   void commit_any();
   void commit(const std::string& id);
+  void withdraw_any();
   void push_through();
   void expire();
   [[nodiscard]] std::optional<std::string> any_proposal();

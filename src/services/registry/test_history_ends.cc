@@ -84,7 +84,8 @@ void History::forget_planned() {
 // What Store::open makes of the files.
 void History::recover() {
   chain::State state;
-  Pending pending;
+  JournalReplay said;
+  Pending& pending = said.pending;
   std::vector<std::pair<std::string, chain::Head>> recent;
   for (const std::string& bytes : log_) {
     auto entry = chain::take_next(state, base::as_bytes(bytes), chain::Signatures::Trust);
@@ -93,11 +94,16 @@ void History::recover() {
   }
   for (const std::string& frame : journal_) {
     if (plant_ == HistoryPlant::LoseJournal) break;
-    const auto done = replay(base::as_bytes(frame), pending);
+    const Pending before = pending;
+    const std::size_t withdrawn = said.withdrawn.size();
+    const auto done = replay(base::as_bytes(frame), said);
+    const bool is_withdrawal = said.withdrawn.size() != withdrawn;
+    if (plant_ == HistoryPlant::LoseWithdrawal && is_withdrawal) pending = before;
     if (!done) return violate("a start refuses the journal: " + done.error().message);
   }
   planner_ = Planner();
   planner_.set_rules(rules());
+  for (const Withdrawn& one : said.withdrawn) planner_.add_withdrawn(one);
   for (const auto& [proposal, head] : recent) {
     if (plant_ != HistoryPlant::KeepCommitted) pending.erase(proposal);
     if (plant_ != HistoryPlant::KeepCommitted && plant_ != HistoryPlant::ForgetCommits) {
@@ -149,6 +155,7 @@ void History::check_pending() {
     const auto pending = planner_.pending().find(id);
     const bool is_there = pending != planner_.pending().end();
     expect(!version || !is_there, "proposal " + id + " is committed and pending");
+    expect(!version || !known.told_withdrawn, "proposal " + id + " is committed and withdrawn");
     if (version) {
       for (const std::string& signer : known.told) {
         const LogJudge::Version& made = judge_.at(*version);
@@ -158,7 +165,8 @@ void History::check_pending() {
       }
       continue;
     }
-    expect(is_there || !known.is_told || known.expires_ms <= latest_ms_,
+    expect(!known.told_withdrawn || !is_there, "proposal " + id + " is pending, and was withdrawn");
+    expect(is_there || !known.is_told || known.may_be_withdrawn || known.expires_ms <= latest_ms_,
            "the acknowledged proposal " + id + " is lost");
     if (!is_there) {
       known.planned.clear();

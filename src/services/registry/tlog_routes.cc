@@ -5,6 +5,7 @@
 
 #include "chain/tile_path.h"
 #include "services/kit/handlers.h"
+#include "services/registry/list_bounds.h"
 #include "services/registry/routes.h"
 
 namespace ron::registry {
@@ -19,9 +20,6 @@ using http::Request;
 using http::Response;
 using kit::refuse;
 using platform::Task;
-
-// What the length of an entry in a bundle can say.
-constexpr std::size_t kMostBundled = 0xFFFF;
 
 Task<Response> get_checkpoint(Core* core, Request* request) {
   const CheckpointPtr latest = core->checkpoints().latest();
@@ -46,7 +44,7 @@ Task<Result<std::string>> read_entries(Core* core, chain::Tile tile) {
     const auto found = co_await core->versions(tile.first() + done, tile.width - done);
     if (!found) co_return fail(found.error());
     for (const StoredVersion& version : *found) {
-      if (version.bytes.size() > kMostBundled) {
+      if (version.bytes.size() > bounds::kBundleEntryBytes) {
         co_return fail(Code::NotFound, "version " + std::to_string(version.head.version) +
                                            " is too large for a bundle; ask for it by itself");
       }
@@ -55,6 +53,7 @@ Task<Result<std::string>> read_entries(Core* core, chain::Tile tile) {
       bytes.append(version.bytes);
     }
     done += found->size();
+    co_await platform::Yield();
   }
   co_return bytes;
 }

@@ -23,34 +23,51 @@ HeadPtr render(const chain::Head& head) {
 
 }  // namespace
 
-Views::Views() : lock_(kStateLock) {}
+Views::Views() : lock_(kStateLock), state_(std::make_shared<const chain::State>()) {}
 
 void Views::start(chain::State state, Pending pending) {
   HeadPtr head = render(state.head());
+  auto shared = std::make_shared<const chain::State>(std::move(state));
+  std::map<std::string, ProposalPtr, std::less<>> proposals;
+  for (auto& [id, proposal] : pending) {
+    proposals.emplace(id, std::make_shared<const Proposal>(std::move(proposal)));
+  }
   const std::lock_guard lock(lock_);
-  state_ = std::move(state);
-  pending_ = std::move(pending);
-  head_ = std::move(head);
+  state_.swap(shared);
+  pending_.swap(proposals);
+  head_.swap(head);
 }
 
 void Views::publish(const std::vector<Version>& versions) {
   if (versions.empty()) return;
   HeadPtr head = render({versions.back().entry.version, versions.back().hash});
+  // Only this task changes the state: it is read without the lock.
+  auto next = std::make_shared<chain::State>(*state_);
+  for (const Version& version : versions) {
+    next->apply(version.entry, version.payload, base::as_bytes(version.bytes), version.hash);
+  }
+  StatePtr state = std::move(next);
   const std::lock_guard lock(lock_);
   for (const Version& version : versions) {
-    state_.apply(version.entry, version.payload, base::as_bytes(version.bytes), version.hash);
     const auto found = pending_.find(version.entry.proposal.text());
     if (found != pending_.end()) pending_.erase(found);
   }
+  state_.swap(state);
   head_.swap(head);
 }
 
 void Views::publish(const std::vector<std::pair<std::string, std::optional<Proposal>>>& pending) {
   if (pending.empty()) return;
-  const std::lock_guard lock(lock_);
+  std::vector<ProposalPtr> made;
+  made.reserve(pending.size());
   for (const auto& [id, proposal] : pending) {
-    if (proposal) {
-      pending_.insert_or_assign(id, *proposal);
+    made.push_back(proposal ? std::make_shared<const Proposal>(*proposal) : nullptr);
+  }
+  const std::lock_guard lock(lock_);
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    const std::string& id = pending[i].first;
+    if (made[i]) {
+      pending_.insert_or_assign(id, std::move(made[i]));
     } else if (const auto found = pending_.find(id); found != pending_.end()) {
       pending_.erase(found);
     }
@@ -62,15 +79,32 @@ HeadPtr Views::head() const {
   return head_;
 }
 
-std::optional<Proposal> Views::proposal(std::string_view id) const {
+StatePtr Views::state() const {
   const std::lock_guard lock(lock_);
-  const auto found = pending_.find(id);
-  return found == pending_.end() ? std::nullopt : std::optional(found->second);
+  return state_;
 }
 
-Pending Views::pending() const {
+chain::DescriptorPtr Views::descriptor(std::string_view key) const {
+  const StatePtr now = state();
+  const auto found = now->descriptors().find(key);
+  return found == now->descriptors().end() ? nullptr : found->second;
+}
+
+ProposalPtr Views::proposal(std::string_view id) const {
   const std::lock_guard lock(lock_);
-  return pending_;
+  const auto found = pending_.find(id);
+  return found == pending_.end() ? nullptr : found->second;
+}
+
+std::vector<ProposalPtr> Views::pending_after(std::string_view after, std::size_t most,
+                                              std::int64_t now_ms) const {
+  std::vector<ProposalPtr> page;
+  page.reserve(most);
+  const std::lock_guard lock(lock_);
+  for (auto it = pending_.upper_bound(after); it != pending_.end() && page.size() < most; ++it) {
+    if (it->second->what->expires_ms > now_ms) page.push_back(it->second);
+  }
+  return page;
 }
 
 std::size_t Views::pending_count() const {
@@ -78,20 +112,10 @@ std::size_t Views::pending_count() const {
   return pending_.size();
 }
 
-chain::DescriptorPtr Views::descriptor(std::string_view key) const {
-  const std::lock_guard lock(lock_);
-  const auto found = state_.descriptors().find(key);
-  return found == state_.descriptors().end() ? nullptr : found->second;
-}
-
-chain::State Views::state() const {
-  const std::lock_guard lock(lock_);
-  return state_;
-}
-
-chain::Governance Views::governance() const {
-  const std::lock_guard lock(lock_);
-  return state_.governance();
+Pending Views::durable_pending() const {
+  Pending pending;
+  for (const auto& [id, proposal] : pending_) pending.emplace(id, *proposal);
+  return pending;
 }
 
 }  // namespace ron::registry

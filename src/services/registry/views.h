@@ -1,11 +1,13 @@
 // Views: what readers see: HEAD, its state and the pending proposals, all of it durable.
 //
 // The committer publishes, any core reads. A reader that was told of a version sees it, on whatever
-// core it asks: publishing comes before the answer.
+// core it asks: publishing comes before the answer. State and proposals are immutable and shared by
+// pointer: the lock is held for as long as it takes to copy pointers.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +28,7 @@ struct HeadView {
   std::string json;
 };
 using HeadPtr = std::shared_ptr<const HeadView>;
+using StatePtr = std::shared_ptr<const chain::State>;
 
 // A version as the committer made it.
 struct Version {
@@ -46,28 +49,25 @@ class Views {
 
   // Any core.
   [[nodiscard]] HeadPtr head() const;
-  [[nodiscard]] std::optional<Proposal> proposal(std::string_view id) const;
-  [[nodiscard]] Pending pending() const;
-  [[nodiscard]] std::size_t pending_count() const;
+  // All of it as of one version.
+  [[nodiscard]] StatePtr state() const;
   [[nodiscard]] chain::DescriptorPtr descriptor(std::string_view key) const;
-  // All of it as of one version; cheap as far as descriptors are shared.
-  [[nodiscard]] chain::State state() const;
-  [[nodiscard]] chain::Governance governance() const;
-  // What `ask` makes of the state, which it must not keep. It may not wait.
-  template <class Ask>
-  auto with_state(const Ask& ask) const {
-    const std::lock_guard lock(lock_);
-    return ask(state_);
-  }
+  [[nodiscard]] chain::Governance governance() const { return state()->governance(); }
+  // Null: there is none.
+  [[nodiscard]] ProposalPtr proposal(std::string_view id) const;
+  // The first `most` behind the id `after` that have not expired at `now_ms`, the oldest first.
+  [[nodiscard]] std::vector<ProposalPtr> pending_after(std::string_view after, std::size_t most,
+                                                       std::int64_t now_ms) const;
+  [[nodiscard]] std::size_t pending_count() const;
 
   // The committer alone: nobody else changes what these show.
-  [[nodiscard]] const chain::State& durable_state() const noexcept { return state_; }
-  [[nodiscard]] const Pending& durable_pending() const noexcept { return pending_; }
+  [[nodiscard]] const chain::State& durable_state() const noexcept { return *state_; }
+  [[nodiscard]] Pending durable_pending() const;
 
  private:
   mutable runtime::Lock lock_;
-  chain::State state_;
-  Pending pending_;
+  StatePtr state_;
+  std::map<std::string, ProposalPtr, std::less<>> pending_;  // by id, which is by age
   HeadPtr head_;
 };
 

@@ -9,6 +9,7 @@
 #include "base/rfc3339.h"
 #include "http/uri.h"
 #include "services/storage/budget.h"
+#include "services/storage/lists.h"
 #include "services/storage/routes.h"
 
 namespace ron::storage {
@@ -19,14 +20,11 @@ using http::Request;
 using http::Response;
 using platform::Task;
 
-constexpr std::size_t kListedDefault = 100;
-constexpr std::size_t kListedMost = 1000;
 constexpr std::size_t kHoldersListed = 4;  // of each object of a list
-constexpr std::size_t kHoldersShown = 100;
 
 struct ListQuery {
   std::optional<base::ObjectId> after;
-  std::size_t limit = kListedDefault;
+  std::size_t limit = kObjectList.usual;
 };
 
 base::Result<ListQuery> parse_list(std::string_view query) {
@@ -45,7 +43,7 @@ base::Result<ListQuery> parse_list(std::string_view query) {
   const std::string_view text = **limit;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), asked.limit);
   if (status != std::errc() || end != text.data() + text.size() || asked.limit < 1 ||
-      asked.limit > kListedMost) {
+      asked.limit > kObjectList.most) {
     return base::fail(base::Error(Code::Malformed, "limit is not a number from 1 to 1000"));
   }
   return asked;
@@ -62,7 +60,7 @@ void write_holders(base::JsonWriter& json, const volume::Holders& holders) {
 Task<Response> show_object(Core* core, Request* request) {
   const auto id = base::ObjectId::parse(request->params[0]);
   if (!id) co_return refuse(*request, id.error());
-  const auto holders = co_await core->volumes().holders(*id, kHoldersShown, request->deadline);
+  const auto holders = co_await core->volumes().holders(*id, kHolderList.most, request->deadline);
   if (!holders) co_return refuse(*request, holders.error());
   const auto found = co_await core->locate(*id, request->deadline);
   std::string body;
@@ -146,7 +144,7 @@ void write_usage(base::JsonWriter& json, const volume::Usage& usage) {
 
 // What the largest tenants hold, are about to store and may store, and what all others hold.
 void write_tenants(base::JsonWriter& json, Core& core) {
-  const volume::TenantUsage tenants = core.volumes().tenants(kTenantsShown);
+  const volume::TenantUsage tenants = core.volumes().tenants(kStatsList.most);
   volume::Usage others = tenants.all;
   json.key("tenants").begin_array();
   for (const volume::TenantUsage::Tenant& tenant : tenants.largest) {
@@ -220,12 +218,13 @@ void add_operator_routes(http::Router& router, Core& core, CurrentConfig config)
                 .access = auth::Access::needs(auth::Scope::kStorageAdmin),
                 .handler = std::move(handler)});
   };
-  add(Method::Get, "/admin/objects",
-      [&core](Request* request) { return list_objects(&core, request); });
-  add(Method::Get, "/admin/objects/{addr}",
-      [&core](Request* request) { return show_object(&core, request); });
-  add(Method::Get, "/admin/stats",
-      [&core, config = std::move(config)](Request*) { return show_stats(&core, config()); });
+  const auto list = [&add](const kit::ListDecl& decl, http::Handler handler) {
+    add(Method::Get, std::string(decl.pattern), std::move(handler));
+  };
+  list(kObjectList, [&core](Request* request) { return list_objects(&core, request); });
+  list(kHolderList, [&core](Request* request) { return show_object(&core, request); });
+  list(kStatsList,
+       [&core, config = std::move(config)](Request*) { return show_stats(&core, config()); });
   add(Method::Post, "/admin/scrub", [&core](Request*) {
     return request_maintenance(&core, &volume::Maintenance::request_scrub);
   });

@@ -28,9 +28,13 @@ std::uint64_t in_ms(base::Duration duration) {
       std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
 }
 
+constexpr platform::BlockingKind kSignRecords{"sign_records", std::chrono::seconds(10)};
+
 // On a thread of the blocking pool: a batch takes milliseconds.
-Result<Records> sign_all(Records records, const auth::SigningKey& key) {
+Result<Records> sign_all(Records records, const auth::SigningKey& key,
+                         const base::StopToken& stop) {
   for (ProviderRecord& record : records) {
+    if (stop.requested()) return base::fail(stop.error());
     Result<ProviderRecord> made = catalog::sign(std::move(record), key);
     if (!made) return base::fail(std::move(made.error()));
     record = std::move(*made);
@@ -243,9 +247,10 @@ Task<Result<Records>> Announcer::sign(Items items) {
     record.expires_ms = item.is_there ? unix_ms + in_ms(now_.ttl) : unix_ms;
     records.push_back(std::move(record));
   }
-  auto done =
-      co_await parts_.host.blocking.run([key = parts_.key, records = std::move(records)]() mutable {
-        return sign_all(std::move(records), *key);
+  auto done = co_await parts_.host.blocking.run(
+      kSignRecords,
+      [key = parts_.key, records = std::move(records)](const base::StopToken& stop) mutable {
+        return sign_all(std::move(records), *key, stop);
       });
   if (!done) co_return base::fail(std::move(done.error()));
   co_return std::move(*done);

@@ -65,9 +65,9 @@ std::vector<kit::Addend> memory_budget(const StorageConfig& config, std::size_t 
       {"objects that left the memory tier while they are sent (storage.max_conns, "
        "storage.cache_bytes)",
        server.max_conns,
-       std::min<std::uint64_t>(base::limits::kDecodedBytes, config.cache_bytes.bytes)});
+       std::min<std::uint64_t>(base::limits::kDecodedBytes, config.cache_bytes.bytes), true});
   sum.push_back({"pieces on their way to clients (storage.max_conns, storage.chunk_size)",
-                 server.max_conns, config.chunk_size.bytes + base::limits::kGroupBytes});
+                 server.max_conns, config.chunk_size.bytes + base::limits::kGroupBytes, true});
   sum.push_back({"objects being loaded (storage.get_workers)", config.get_workers,
                  base::limits::kDecodedBytes});
   sum.push_back({"writes being made durable (storage.data_dirs)", volumes * kCommitBatches,

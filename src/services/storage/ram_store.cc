@@ -1,6 +1,7 @@
 #include "services/storage/ram_store.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -111,22 +112,29 @@ std::vector<OwnerNumber> RamStore::holders(const base::ObjectId& id) const {
 std::vector<ObjectPtr> RamStore::list(const std::optional<base::ObjectId>& after,
                                       std::size_t limit) const {
   const auto lower = [](const ObjectPtr& a, const ObjectPtr& b) { return a->id < b->id; };
-  std::vector<ObjectPtr> lowest;  // a heap with the highest of them in front
-  for (const Shard& shard : shards_) {
-    const std::lock_guard guard(shard.lock);
-    for (const auto& [id, kept] : shard.objects) {
-      if (after && id <= *after) continue;
-      if (lowest.size() == limit) {
-        if (limit == 0 || id >= lowest.front()->id) continue;
-        std::ranges::pop_heap(lowest, lower);
-        lowest.pop_back();
+  std::vector<ObjectPtr> listed;
+  std::vector<ObjectPtr> lowest;  // of a shard: a heap with the highest of them in front
+  const std::size_t first = after ? shard_of(*after) : 0;
+  for (std::size_t i = first; i < kShards && listed.size() < limit; ++i) {
+    const std::size_t wanted = limit - listed.size();
+    {
+      const std::lock_guard guard(shards_[i].lock);
+      for (const auto& [id, kept] : shards_[i].objects) {
+        if (after && id <= *after) continue;
+        if (lowest.size() == wanted) {
+          if (id >= lowest.front()->id) continue;
+          std::ranges::pop_heap(lowest, lower);
+          lowest.pop_back();
+        }
+        lowest.push_back(kept.object);
+        std::ranges::push_heap(lowest, lower);
       }
-      lowest.push_back(kept.object);
-      std::ranges::push_heap(lowest, lower);
     }
+    std::ranges::sort_heap(lowest, lower);
+    std::ranges::move(lowest, std::back_inserter(listed));
+    lowest.clear();
   }
-  std::ranges::sort_heap(lowest, lower);
-  return lowest;
+  return listed;
 }
 
 }  // namespace ron::storage

@@ -75,7 +75,8 @@ class RamStore {
   void release(std::uint64_t bytes) noexcept { room_->release(bytes); }
   [[nodiscard]] const RoomPtr& room() const noexcept { return room_; }
 
-  // The `limit` lowest objects above `after`, in order. Looks at everything: for operators.
+  // The `limit` lowest objects above `after`, in order. Looks at the shards they are in, one at a
+  // time.
   [[nodiscard]] std::vector<ObjectPtr> list(const std::optional<base::ObjectId>& after,
                                             std::size_t limit) const;
 
@@ -100,9 +101,9 @@ class RamStore {
     std::unordered_map<base::ObjectId, Kept, base::ObjectIdHash> objects;  // guarded by lock
   };
   base::Result<Adding> add_holder(Kept& kept, OwnerNumber owner);
-  // The map uses the low bits of the hash; the shard takes the high ones.
+  // In the order of addresses, so that a page of a list is in few of them.
   [[nodiscard]] static std::size_t shard_of(const base::ObjectId& id) noexcept {
-    return id.hash() >> 58;
+    return std::to_integer<std::size_t>(id.digest()[0]) * kShards / 256;
   }
 
   RoomPtr room_;

@@ -1,8 +1,11 @@
 #include "services/storage/ram_store.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -96,6 +99,29 @@ TEST(RamStore, TheBoundHoldsForConcurrentWriters) {
   }
   EXPECT_LE(store.used_bytes(), kCapacity);
   EXPECT_TRUE(store.full());
+}
+
+TEST(RamStore, PagesOfAListAreInOrderAndComplete) {
+  EXPECT_TRUE(rc::check("all pages together are what is there", [] {
+    RamStore store(base::kMiB);
+    std::set<base::ObjectId> model;
+    const auto count = *rc::gen::inRange<std::size_t>(0, 200);
+    for (std::size_t i = 0; i < count; ++i) {
+      const ObjectPtr one = object(std::to_string(i));
+      RC_ASSERT(store.add(one));
+      model.insert(one->id);
+    }
+    const auto limit = *rc::gen::inRange<std::size_t>(1, 50);
+    std::vector<base::ObjectId> listed;
+    for (;;) {
+      const auto after = listed.empty() ? std::nullopt : std::optional(listed.back());
+      const std::vector<ObjectPtr> page = store.list(after, limit);
+      RC_ASSERT(page.size() <= limit);
+      for (const ObjectPtr& one : page) listed.push_back(one->id);
+      if (page.size() < limit) break;
+    }
+    RC_ASSERT(std::ranges::equal(listed, model));
+  }));
 }
 
 TEST(RamStore, WhatOneHoldsStaysWhateverOthersDo) {

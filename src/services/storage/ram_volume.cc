@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "b3/hash.h"
@@ -44,6 +46,7 @@ OwnerNumber TenantTable::charge(std::string_view tenant, std::uint64_t bytes) {
   if (found == numbers_.end()) {
     found = numbers_.emplace(tenant, static_cast<OwnerNumber>(usage_.size())).first;
     usage_.emplace_back();
+    names_.emplace_back(found->first);
   }
   usage_[found->second].bytes += bytes;
   ++usage_[found->second].objects;
@@ -62,22 +65,35 @@ std::optional<OwnerNumber> TenantTable::number(std::string_view tenant) const {
   return found == numbers_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::vector<std::string> TenantTable::names(const std::vector<OwnerNumber>& owners) const {
-  std::vector<std::string> names;
-  const std::lock_guard guard(lock_);
-  for (const auto& [tenant, number] : numbers_) {
-    if (std::ranges::find(owners, number) != owners.end()) names.push_back(tenant);
+volume::Holders TenantTable::names(const std::vector<OwnerNumber>& owners, std::size_t most) const {
+  std::vector<std::string_view> all;
+  all.reserve(owners.size());
+  {
+    const std::lock_guard guard(lock_);
+    for (const OwnerNumber owner : owners) all.push_back(names_[owner]);
   }
-  return names;
+  // Names are never forgotten, so the views hold without the lock.
+  const std::size_t count = std::min(most, all.size());
+  std::ranges::partial_sort(all, all.begin() + static_cast<std::ptrdiff_t>(count));
+  volume::Holders found;
+  for (std::size_t i = 0; i < count; ++i) found.tenants.emplace_back(all[i]);
+  found.more = all.size() > most;
+  return found;
 }
 
 volume::TenantUsage TenantTable::largest(std::size_t most) const {
   volume::TenantUsage found;
-  const std::lock_guard guard(lock_);
-  for (const auto& [tenant, number] : numbers_) {
-    if (usage_[number].objects != 0) found.add(tenant, usage_[number], most);
+  std::optional<std::string> last;
+  for (;;) {
+    const std::lock_guard guard(lock_);
+    auto at = last ? numbers_.upper_bound(*last) : numbers_.begin();
+    for (std::size_t i = 0; i < kAtOnce && at != numbers_.end(); ++i, ++at) {
+      const volume::Usage& usage = usage_[at->second];
+      if (usage.objects != 0) found.add(at->first, usage, most);
+    }
+    if (at == numbers_.end()) return found;
+    last = std::prev(at)->first;
   }
-  return found;
 }
 
 volume::Usage TenantTable::usage(std::string_view tenant) const {
@@ -182,13 +198,9 @@ Task<Result<bool>> RamVolume::holds(base::ObjectId id, std::string tenant, runti
 
 Task<Result<volume::Holders>> RamVolume::holders(base::ObjectId id, std::size_t most,
                                                  runtime::Deadline) {
-  volume::Holders found{tenants_.names(all_holders(id)), false};
-  if (found.tenants.empty()) {
-    co_return fail(Code::NotFound, "no object is stored under this address");
-  }
-  found.more = found.tenants.size() > most;
-  if (found.more) found.tenants.resize(most);
-  co_return found;
+  const std::vector<OwnerNumber> all = all_holders(id);
+  if (all.empty()) co_return fail(Code::NotFound, "no object is stored under this address");
+  co_return tenants_.names(all, most);
 }
 
 Task<Result<volume::ObjectHandle>> RamVolume::locate(base::ObjectId id, runtime::Deadline) {

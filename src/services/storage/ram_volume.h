@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -33,14 +34,19 @@ class TenantTable {
   void refund(OwnerNumber owner, std::uint64_t bytes);
   // Nothing when it has never stored anything.
   [[nodiscard]] std::optional<OwnerNumber> number(std::string_view tenant) const;
-  // Sorted.
-  [[nodiscard]] std::vector<std::string> names(const std::vector<OwnerNumber>& owners) const;
+  // Of these, the `most` that come first.
+  [[nodiscard]] volume::Holders names(const std::vector<OwnerNumber>& owners,
+                                      std::size_t most) const;
   [[nodiscard]] volume::Usage usage(std::string_view tenant) const;
   [[nodiscard]] volume::TenantUsage largest(std::size_t most) const;
 
  private:
+  // Looked at under one lock; tenants may be many.
+  static constexpr std::size_t kAtOnce = 1024;
+
   mutable runtime::Lock lock_;
   std::map<std::string, OwnerNumber, std::less<>> numbers_;  // guarded by lock_, as the rest
+  std::vector<std::string_view> names_;                      // by number; they live in numbers_
   std::vector<volume::Usage> usage_;
 };
 

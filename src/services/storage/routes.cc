@@ -86,8 +86,6 @@ Task<base::Result<Stored>> take_body(ObjectStore* store, Request* request,
   }
   base::Result<base::Buffer> body = co_await request->body->read_all();
   if (!body) co_return base::fail(std::move(body.error()));
-  const base::Result<void> granted = check_grant(*request, body->size());
-  if (!granted) co_return base::fail(granted.error());
   NewBytes asked{std::move(*body), expected, request->tenant, origin_of(*request)};
   co_return co_await store->put(std::move(asked), request->deadline);
 }

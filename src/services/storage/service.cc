@@ -8,6 +8,7 @@
 #include "services/kit/key_file.h"
 #include "services/kit/node_key.h"
 #include "services/storage/admin_routes.h"
+#include "services/storage/lists.h"
 #include "services/storage/metric_names.h"
 #include "services/storage/wires.h"
 
@@ -42,6 +43,7 @@ constinit const kit::ServiceKind kKind{.name = "storage",
                                        .wires = &kWires,
                                        .life = metrics::kLife,
                                        .metrics = metrics::kAll,
+                                       .lists = kLists,
                                        .section = kit::section_of<storage_section>,
                                        .settings = kit::settings_of<storage_section>,
                                        .make = make,

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "services/storage/admin_routes.h"
 #include "services/storage/flat_json.h"
+#include "services/storage/lists.h"
 #include "services/storage/routes.h"
 
 namespace ron::storage {
@@ -141,7 +142,7 @@ void add_snapshot_routes(http::Router& router, Core& core) {
                 .handler = [&core, handler](Request* request) { return handler(&core, request); }});
   };
   add(Method::Post, "/admin/snapshot", make_snapshot);
-  add(Method::Get, "/admin/snapshot", list_snapshots);
+  add(Method::Get, std::string(kSnapshotList.pattern), list_snapshots);
   add(Method::Delete, "/admin/snapshot/{name}", remove_snapshot);
 }
 

