@@ -230,7 +230,8 @@ Result<Approved> Planner::approve(ApproveJob& job, std::int64_t now_ms, Plan& pl
 
 Result<TakenBackBy> Planner::withdraw(WithdrawJob& job, std::int64_t now_ms, Plan& plan) {
   const auto right_of = [&job](std::string_view tenant) -> Result<TakenBackBy> {
-    if (job.origin.tenant == tenant) return TakenBackBy::Proposer;
+    // Capabilities of no tenant are nobody's: they have nothing in common.
+    if (!tenant.empty() && job.origin.tenant == tenant) return TakenBackBy::Proposer;
     if (job.may_govern) return TakenBackBy::Governor;
     return fail(Code::Forbidden,
                 "only the tenant that proposed it may withdraw it, or a capability with "

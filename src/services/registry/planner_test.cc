@@ -228,7 +228,7 @@ TEST_F(PlannerTest, WhyAProposalCannotBeApprovedIsSaid) {
   const std::string id = proposed(update_value({node_value("a")}));
   EXPECT_EQ(planner_.explain(id, now_).code, Code::Busy);
   EXPECT_EQ(planner_.explain("01ARZ3NDEKTSV4RRFFQ69G5FAV", now_).code, Code::NotFound);
-  ASSERT_TRUE(withdraw(id, ""));
+  ASSERT_TRUE(withdraw(id, "", true));
   EXPECT_EQ(planner_.explain(id, now_).code, Code::VersionSkew);
 }
 
@@ -251,6 +251,13 @@ TEST_F(PlannerTest, AProposalIsWithdrawnByItsTenantOrByWhoGoverns) {
   EXPECT_EQ(code_of(commit(own)), Code::VersionSkew);
 }
 
+TEST_F(PlannerTest, AProposalOfNoTenantIsWithdrawnOnlyByWhoGoverns) {
+  const std::string id = proposed(update_value({node_value("a")}));
+  EXPECT_EQ(code_of(withdraw(id, "")), Code::Forbidden);
+  EXPECT_EQ(code_of(withdraw(id, "acme")), Code::Forbidden);
+  EXPECT_EQ(withdraw(id, "", true).value(), TakenBackBy::Governor);
+}
+
 TEST_F(PlannerTest, WhatIsCommittedCannotBeWithdrawn) {
   const std::string id = proposed(update_value({node_value("a")}));
   ASSERT_TRUE(approve(id, 1) && approve(id, 2) && commit(id));
@@ -261,7 +268,7 @@ TEST_F(PlannerTest, WhatIsCommittedCannotBeWithdrawn) {
 TEST_F(PlannerTest, AWithdrawalThatWasNotDurableIsForgotten) {
   const std::string id = proposed(update_value({node_value("a")}));
   const Pending pending = planner_.pending();
-  ASSERT_TRUE(withdraw(id, ""));
+  ASSERT_TRUE(withdraw(id, "", true));
   planner_.reset(log_.state(), pending);
   EXPECT_TRUE(approve(id, 1));
   EXPECT_TRUE(planner_.withdrawn().all().empty());

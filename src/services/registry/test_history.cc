@@ -259,6 +259,7 @@ base::Result<Proposal> History::try_propose(const Value& value) {
   ProposeJob job;
   job.payload = base::encode_cbor(value);
   job.parsed = std::move(*parsed);
+  job.origin.tenant = kProposer;
   const base::Ulid id(static_cast<std::uint64_t>(kBegan), ++next_id_, 0);
   return planner_.propose(job, id, now_ms_, plan_);
 }

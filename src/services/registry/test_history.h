@@ -95,6 +95,7 @@ class Keyring {
 class History {
  public:
   using Print = std::function<void(std::string_view line)>;
+  static constexpr const char* kProposer = "acme";  // the tenant of every proposal
 
   // `print` gets the story; none: silent.
   History(std::uint64_t seed, Keyring& keys, HistoryPlant plant = HistoryPlant::None,

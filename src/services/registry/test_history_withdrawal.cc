@@ -11,8 +11,8 @@ void History::withdraw_any() {
   WithdrawJob job;
   job.id = *id;
   job.may_govern = chance(40);
-  job.origin.tenant = chance(60) ? "" : "another";
-  const bool may = job.may_govern || job.origin.tenant.empty();
+  job.origin.tenant = chance(60) ? kProposer : "another";
+  const bool may = job.may_govern || job.origin.tenant == kProposer;
   const bool was_pending = is_pending(*id);
   const bool was_committed = judge_.version_of(*id).has_value();
   const bool is_again = known.may_be_withdrawn && !was_pending;
