@@ -95,10 +95,12 @@ bool has_encoded_separator(std::string_view path) {
   return false;
 }
 
+// Some servers cut a segment at its first `;`: to them `..;x` leads up.
 bool has_dot_segment(std::string_view path) {
   for (;;) {
     const std::size_t slash = path.find('/');
-    const std::string_view segment = path.substr(0, slash);
+    const std::string_view whole = path.substr(0, slash);
+    const std::string_view segment = whole.substr(0, whole.find(';'));
     if (segment == "." || segment == "..") return true;
     if (slash == std::string_view::npos) return false;
     path.remove_prefix(slash + 1);
