@@ -72,6 +72,11 @@ class Nginx(Program):
         lines = (self.home / "access.log").read_text().splitlines()
         return [line for line in lines if line != "GET /"]
 
+    def wait_asked(self, requests):
+        """nginx writes its log after the answer: a client may have that a moment before."""
+        ron.wait_until(f"{requests} are in the log, {self.asked()} is",
+                       lambda: self.asked() == requests)
+
 
 class Authority:
     """Who vouches for certificates of localhost, in a directory of the test's: good ones and bad

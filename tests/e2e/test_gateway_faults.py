@@ -328,7 +328,7 @@ class Certificates(Case):
     def test_a_good_one(self):
         nginx, response = self.through(self.good)
         self.assertEqual((response.status, response.body == BODY), (200, True))
-        self.assertEqual(nginx.asked(), ["GET /x/file"])
+        nginx.wait_asked(["GET /x/file"])
 
     def test_bad_ones(self):
         for name, certificate in self.bad.items():

@@ -204,7 +204,7 @@ class Capabilities(Case):
         may_write = self.bearer(server, "scope = storage:write")
         allowed = self.ask(server, "POST", "/x/file", [may_write], b"")
         self.assertEqual(allowed.status, 405)  # nginx' own answer
-        self.assertEqual(self.nginx.asked(), ["GET /x/file", "POST /x/file"])
+        self.nginx.wait_asked(["GET /x/file", "POST /x/file"])
 
     def test_reading_needs_one_if_reads_are_not_public(self):
         server = self.front(sets=["auth.public_reads=false"])
