@@ -33,6 +33,9 @@ NUMBERS = re.compile(r"<!-- numbers differ in tests: (.+?) -->")
 # What a command says when it fails, as `ron` does and as the guide then shows.
 COMPLAINT = re.compile(r"ron(?: [a-z]+)*: ")
 
+# Who has an object is known a moment after it was stored: such a question may be asked again.
+QUESTION = re.compile(r"ron (resolve|providers) |curl -s [^;>]*/(resolve|providers)/")
+
 # Kinds of what is different each time. Those that are captured by a name are remembered.
 VOLATILE = [(kind, re.compile(pattern)) for kind, pattern in (
     ("address", r"b3:[0-9a-f]{64}"),
@@ -62,6 +65,9 @@ class Command:
 
     def may_fail(self):
         return any(COMPLAINT.match(line) for line in self.shown) or self.text.startswith("ron diff")
+
+    def is_question(self):
+        return bool(QUESTION.match(self.text)) and " -X " not in self.text
 
     def is_server(self):
         return self.text.rstrip().endswith("&")
