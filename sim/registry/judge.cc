@@ -58,7 +58,7 @@ bool RegistryJudge::has_own_reason(Code code) const {
   if (has_signer(ask)) {
     return has_approval_reason(code);
   }
-  // What is withdrawn already is withdrawn again: only a version cannot be taken back.
+  // A second withdrawal is answered like the first; a committed version cannot be withdrawn.
   if (ask == Ask::Withdraw) return code == Code::VersionSkew && begun_.commit_was_tried;
   if (ask == Ask::Commit && code == Code::VersionSkew && begun_.withdraw_was_tried) return true;
   return (ask == Ask::Commit || ask == Ask::Propose) && has_change_reason(code);

@@ -15,7 +15,7 @@ struct Begun {
   bool was_tried = false;   // its signer may have approved before
   bool commit_was_tried = false;
   bool withdraw_was_tried = false;
-  bool was_withdrawn = false;  // and somebody was told
+  bool was_withdrawn = false;  // and a client was told so
 };
 
 class RegistryJudge final : public Judge {

@@ -26,7 +26,7 @@ std::string largest(std::vector<kit::Addend> budget) {
   return text;
 }
 
-// Behind another service nobody connects to it.
+// A service behind another one accepts no connections of its own: its listeners cost no memory.
 void drop_listeners(std::vector<kit::Addend>& own, const ServiceEntry& entry,
                     const config::Config& config, std::size_t cores) {
   const auto idle = kit::listener_budget(entry.kind->name, *entry.kind->settings(config), cores);
